@@ -36,6 +36,8 @@ create table till_device (
     created_at timestamptz not null default now()
 );
 create index till_device_by_link on till_device (link_id, created_at, id);
+-- Codes that nobody used are forgotten.
+create index till_device_unused on till_device (code_expires_at) where enrolled_at is null;
 
 -- Charges by the device and the key of the form that made each: the same form makes one, for ever.
 create table till_charge (
@@ -53,6 +55,7 @@ insert into role_grant (role, what)
 values
     ('gateway_api', 'insert, update on till_device'),
     ('gateway_api', 'insert on till_charge'),
-    ('gateway_dashboard', 'insert, update on till_device');
+    ('gateway_dashboard', 'insert, update on till_device'),
+    ('gateway_worker', 'update, delete on till_device');
 
 select grant_roles();

@@ -5,7 +5,7 @@
 //! - [`money`]: exact amounts; `vocabulary`: closed sets of texts. [`asset`]: networks, currencies,
 //!   addresses.
 //! - `account`: accounts of the dashboard. [`merchant`], [`ledger`], [`deposit`], [`invoice`],
-//!   [`subscription`], [`link`], [`legacy`], [`till`], [`payout`], [`nc_payout`], [`x402`],
+//!   [`subscription`], [`link`], [`till`], [`payout`], [`nc_payout`], [`x402`], [`legacy`],
 //!   [`webhook`], [`accounting`], [`mail`]: the rules. They build with `--no-default-features`.
 //! - behind feature `io`: `egress`, `retry`, `telemetry` (leaves), then `storage` (all SQL),
 //!   `broker` (all queue names), `chain`, `rate`, above them `config`, which composes their

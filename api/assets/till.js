@@ -6,6 +6,8 @@
   const find = (selector) => document.querySelector(selector);
   let main = find("#till");
   let timer, polling = false, sending = false, failed = 0, sound, lamp;
+  // Counts forms and pages: an answer that was asked for before the last of them is not shown.
+  let turn = 0;
 
   const announce = (text) => { const place = find("#announce"); if (place.textContent !== text) place.textContent = text; };
   const lost = (is) => { const place = find("#offline"); place.textContent = is ? place.dataset.text : ""; };
@@ -15,7 +17,8 @@
   const listen = () => {
     try {
       sound = sound || new AudioContext();
-      if (sound.state === "suspended") sound.resume();
+      // "suspended", and after a call or sleep "interrupted" in Safari.
+      if (sound.state !== "running") sound.resume();
     } catch { /* No sound, then. */ }
   };
   const ring = () => {
@@ -51,6 +54,7 @@
     const code = find("input[name=code]:checked");
     main.replaceWith(fresh);
     main = fresh;
+    turn += 1;
     document.title = page.title;
     if (url && url !== location.href) history.replaceState(null, "", url);
     for (const id of open) { const part = document.getElementById(id); if (part) part.open = true; }
@@ -67,18 +71,27 @@
     schedule();
   };
 
-  const ask = (url, more) => fetch(url, { cache: "no-store", signal: AbortSignal.timeout(LIMIT), ...more });
+  // Safari before 16 has no AbortSignal.timeout.
+  const ask = (url, more) => {
+    const limit = new AbortController();
+    setTimeout(() => limit.abort(), LIMIT);
+    return fetch(url, { cache: "no-store", signal: limit.signal, ...more });
+  };
 
   // A form is sent from here, so that a lost line loses nothing: it stays as it is, and sent again it
   // makes the same charge, by its key.
   const send = async (form, button) => {
     if (sending) return;
     sending = true;
+    turn += 1;
     const body = new URLSearchParams(new FormData(form));
     if (button && button.name) body.set(button.name, button.value);
     try {
       const answer = await ask(form.action, { method: "POST", body });
-      put(await answer.text(), answer.redirected ? answer.url : null);
+      const html = await answer.text();
+      // A proxy's page, or no page at all: the form stays, to be sent again.
+      if (answer.status >= 500 && !html.includes('id="till"')) throw new Error(answer.status);
+      put(html, answer.redirected ? answer.url : null);
       lost(false);
     } catch {
       lost(true);
@@ -93,6 +106,9 @@
     send(form, event.submitter);
   });
 
+  // Digits of Arabic and Persian keyboards, and the comma, as the server reads them.
+  const plain = (text) => text.replace(/[٠-٩]/g, (digit) => digit.charCodeAt(0) - 0x660)
+    .replace(/[۰-۹]/g, (digit) => digit.charCodeAt(0) - 0x6f0).replace(/[,٫]/, ".");
   // The keypad. As the server's, of two decimals and twelve digits before them.
   const press = (text, key) => {
     if (key === "back") return text.slice(0, -1);
@@ -105,7 +121,7 @@
     if (!key) return;
     event.preventDefault();
     const field = find("#amount");
-    field.value = press(field.value.replace(",", "."), key.value);
+    field.value = press(plain(field.value), key.value);
   });
   document.addEventListener("keydown", listen);
 
@@ -113,15 +129,16 @@
     clearTimeout(timer);
     if (polling || !main.dataset.state) return;
     polling = true;
+    const began = turn, here = main.dataset.here;
     try {
       const answer = await ask(main.dataset.state);
       if (!answer.ok) throw new Error(answer.status);
       const { key } = await answer.json();
-      if (key !== main.dataset.key && !sending) {
-        const page = await ask(main.dataset.here);
+      if (began === turn && key !== main.dataset.key) {
+        const page = await ask(here);
         if (!page.ok) throw new Error(page.status);
         const html = await page.text();
-        if (!sending) put(html);
+        if (began === turn) put(html);
       }
       failed = 0;
       lost(false);

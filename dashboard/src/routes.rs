@@ -118,6 +118,8 @@ fn merchant() -> Vec<Route> {
         read("/developers", A::DevelopersView, get(developers::page)),
         act("/developers/key", A::KeyRotate, post(developers::rotate_key)),
         act("/developers/secret", A::SecretRotate, post(developers::rotate_secret)),
+        act("/developers/legacy", A::LegacyKeyRotate, post(developers::legacy::rotate)),
+        act("/developers/legacy/revoke", A::LegacyKeyRevoke, post(developers::legacy::revoke)),
         read("/settings", A::SettingsView, get(settings::page)),
         act("/settings", A::SettingsChange, post(settings::submit)),
         read("/team", A::TeamView, get(team::page)),

@@ -1172,7 +1172,7 @@ type PaymentDetail struct {
 // snapshot.
 type PaymentIpn struct {
 	Payment
-	// Present only on donations and on notices.
+	// Present only on donations, on notices and on reminders of a renewal.
 	Gateway *IpnPart `json:"_gateway,omitempty"`
 	// Seconds since 1970, renewed at each attempt. Refuse deliveries older than ten minutes.
 	EventAt int64 `json:"event_at"`

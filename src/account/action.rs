@@ -56,6 +56,9 @@ vocabulary! {
         DevelopersView = "developers.view",
         KeyRotate = "key.rotate",
         SecretRotate = "secret.rotate",
+        /// The keys of the `/legacy` adapter, first ones and others.
+        LegacyKeyRotate = "legacy-key.rotate",
+        LegacyKeyRevoke = "legacy-key.revoke",
         SettingsView = "settings.view",
         SettingsChange = "settings.change",
         OperatorView = "operator.view",
@@ -165,6 +168,7 @@ impl Action {
             | Self::NcPayoutCreate
             | Self::NcPayoutSubmit => &[Owner, Finance],
             Self::KeyRotate | Self::SecretRotate => &[Owner, Developer],
+            Self::LegacyKeyRotate | Self::LegacyKeyRevoke => &[Owner, Developer],
             Self::SettingsChange => &[Owner],
             Self::OperatorView | Self::MerchantView | Self::DeadLetterView => ALL_OPERATORS,
             Self::MerchantPagesView | Self::CurrencyView | Self::NetworkView => ALL_OPERATORS,
@@ -212,6 +216,8 @@ impl Action {
                 | Self::OperatorTeamRemove
                 | Self::KeyRotate
                 | Self::SecretRotate
+                | Self::LegacyKeyRotate
+                | Self::LegacyKeyRevoke
                 | Self::SettingsChange
                 | Self::PayoutConfirm
                 | Self::MerchantCreate
@@ -225,7 +231,11 @@ impl Action {
     /// The screen with the form of this action.
     pub const fn screen(self) -> &'static str {
         match self {
-            Self::KeyRotate | Self::SecretRotate | Self::DevelopersView => "/developers",
+            Self::KeyRotate
+            | Self::SecretRotate
+            | Self::LegacyKeyRotate
+            | Self::LegacyKeyRevoke
+            | Self::DevelopersView => "/developers",
             Self::SettingsChange | Self::SettingsView => "/settings",
             Self::MerchantCreate
             | Self::MerchantSuspend

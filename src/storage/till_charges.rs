@@ -1,6 +1,7 @@
 //! Charges of tills: each is an invoice, made once by a device and the key of its form.
 
 use bigdecimal::BigDecimal;
+use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::{PgConnection, StorageError, numeric};
@@ -8,8 +9,9 @@ use crate::{invoice::Status, money::Price};
 
 /// Charges that the list of a day shows.
 pub const LISTED_MAX: i64 = 100;
-/// A payment is late by the two windows of an invoice at most; older charges are not searched.
-const LATE_DAYS: i32 = 7;
+/// A payment is late by the two windows of an invoice, of 100 hours each at most, and by its
+/// confirmations; older charges are not searched.
+const LATE_DAYS: i32 = 14;
 
 /// The row of a device that makes a charge, locked.
 #[derive(Debug)]
@@ -38,20 +40,31 @@ pub async fn lock_device(
     Ok(row.map(|row| Desk { is_revoked: row.is_revoked, shown: row.shown_invoice }))
 }
 
-/// True if this form of the device made a charge already. Index: `till_charge_pkey`.
-pub async fn is_made(
+/// A charge that a form made.
+#[derive(Debug)]
+pub struct Made {
+    pub price: Price,
+}
+
+/// The charge that this form of the device made already. Index: `till_charge_pkey`.
+pub async fn made(
     connection: &mut PgConnection,
     device: Uuid,
     key: Uuid,
-) -> Result<bool, StorageError> {
-    let made = sqlx::query_scalar!(
-        r#"select exists (select from till_charge where device_id = $1 and key = $2) as "made!""#,
+) -> Result<Option<Made>, StorageError> {
+    let amount = sqlx::query_scalar!(
+        r#"
+        select i.price_amount
+        from till_charge c
+        join invoice i on i.id = c.invoice_id
+        where c.device_id = $1 and c.key = $2
+        "#,
         device,
         key
     )
-    .fetch_one(connection)
+    .fetch_optional(connection)
     .await?;
-    Ok(made)
+    amount.map(|amount| Ok(Made { price: numeric::to_price("invoice", &amount)? })).transpose()
 }
 
 /// Notes a charge and shows it. The caller holds the lock of the device.
@@ -120,22 +133,24 @@ pub struct DayCharge {
     /// A plain decimal.
     pub price_amount: String,
     pub price_currency: String,
-    /// `14:05`, in the till's time zone.
+    /// `14:05`, in the till's time zone; with its date if it was made on an earlier day.
     pub time: String,
     /// Name of the device that made it.
     pub device: Option<String>,
 }
 
-/// The day that it is now in a time zone. Indices: `invoice_by_link`, `invoice_finish_pkey`,
+/// The day that it is at `now` in a time zone. Indices: `invoice_by_link`, `invoice_finish_pkey`,
 /// `till_charge_invoice_unique`.
 pub async fn day(
     connection: &mut PgConnection,
     link: Uuid,
     time_zone: &str,
+    now: DateTime<Utc>,
 ) -> Result<Day, StorageError> {
     let date = sqlx::query_scalar!(
-        r#"select to_char(now() at time zone $1, 'YYYY-MM-DD') as "date!""#,
-        time_zone
+        r#"select to_char($2::timestamptz at time zone $1, 'YYYY-MM-DD') as "date!""#,
+        time_zone,
+        now
     )
     .fetch_one(&mut *connection)
     .await?;
@@ -145,14 +160,15 @@ pub async fn day(
         from invoice i
         join invoice_finish f on f.invoice_id = i.id
         where i.link_id = $1 and i.status in ('paid', 'overpaid')
-          and i.created_at >= date_trunc('day', now(), $2) - $3::int * interval '1 day'
-          and f.finished_at >= date_trunc('day', now(), $2)
+          and i.created_at >= date_trunc('day', $4::timestamptz, $2) - $3::int * interval '1 day'
+          and f.finished_at >= date_trunc('day', $4::timestamptz, $2)
         group by i.price_currency
         order by i.price_currency
         "#,
         link,
         time_zone,
-        LATE_DAYS
+        LATE_DAYS,
+        now
     )
     .fetch_all(&mut *connection)
     .await?;
@@ -160,20 +176,24 @@ pub async fn day(
         DayCharge,
         r#"
         select i.payment_id, i.status as "status: Status", trim_scale(i.price_amount)::text as "price_amount!",
-               i.price_currency, to_char(i.created_at at time zone $2, 'HH24:MI') as "time!", d.name as "device?"
+               i.price_currency, d.name as "device?",
+               to_char(i.created_at at time zone $2, case when i.created_at < date_trunc('day', $5::timestamptz, $2)
+                                                          then 'YYYY-MM-DD HH24:MI' else 'HH24:MI' end) as "time!"
         from invoice i
         left join invoice_finish f on f.invoice_id = i.id
         left join till_charge c on c.invoice_id = i.id
         left join till_device d on d.id = c.device_id
-        where i.link_id = $1 and i.created_at >= date_trunc('day', now(), $2) - $4::int * interval '1 day'
-          and (i.created_at >= date_trunc('day', now(), $2) or f.finished_at >= date_trunc('day', now(), $2))
+        where i.link_id = $1 and i.created_at >= date_trunc('day', $5::timestamptz, $2) - $4::int * interval '1 day'
+          and (i.created_at >= date_trunc('day', $5::timestamptz, $2)
+               or f.finished_at >= date_trunc('day', $5::timestamptz, $2))
         order by i.created_at desc, i.id desc
         limit $3
         "#,
         link,
         time_zone,
         LISTED_MAX,
-        LATE_DAYS
+        LATE_DAYS,
+        now
     )
     .fetch_all(connection)
     .await?;

@@ -132,14 +132,17 @@ pub async fn count(connection: &mut PgConnection, link: Uuid) -> Result<i64, Sto
     Ok(count)
 }
 
-/// A till's devices: those in use first, each group the newest first. Index:
-/// `till_device_by_link`.
+/// A till's devices: those in use first, which are all in the list, then those that were revoked
+/// or never enrolled in time; each group the newest first. Index: `till_device_by_link`.
 pub async fn of_link(
     connection: &mut PgConnection,
     link: Uuid,
 ) -> Result<Vec<Device>, StorageError> {
     let rows = devices_where!(
-        "link_id = $1 order by revoked_at is not null, created_at desc, id desc limit $2";
+        "link_id = $1
+            order by revoked_at is not null or (enrolled_at is null and code_expires_at <= now()),
+                     created_at desc, id desc
+            limit $2";
         link, LISTED_MAX
     )
     .fetch_all(connection)
@@ -227,6 +230,36 @@ pub async fn enrol(
     Ok(device_id)
 }
 
+/// Revokes the device that a browser was before it enrolled as another one, and shows its charge
+/// on that one. Index: `till_device_token_unique`.
+pub async fn hand_over(
+    connection: &mut PgConnection,
+    link: Uuid,
+    token_hash: &[u8; 32],
+    device_id: &str,
+) -> Result<(), StorageError> {
+    sqlx::query!(
+        r#"
+        with earlier as (
+            update till_device
+            set revoked_at = clock_timestamp(), session_hash = null
+            where token_hash = $2 and link_id = $1 and revoked_at is null
+            returning shown_invoice
+        )
+        update till_device d
+        set shown_invoice = earlier.shown_invoice
+        from earlier
+        where d.device_id = $3
+        "#,
+        link,
+        token_hash.as_slice(),
+        device_id
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 /// The device of a token, unless it is revoked, and whether this session unlocks it. Index:
 /// `till_device_token_unique`.
 pub async fn by_token(
@@ -305,6 +338,22 @@ pub async fn take_try(connection: &mut PgConnection, id: Uuid) -> Result<bool, S
     .execute(connection)
     .await?;
     Ok(taken.rows_affected() == 1)
+}
+
+/// Gives the last try back, whose PIN nobody looked at.
+pub async fn return_try(connection: &mut PgConnection, id: Uuid) -> Result<(), StorageError> {
+    sqlx::query!(
+        r#"
+        update till_device
+        set pin_tries = pin_tries - 1, pin_next_at = case when pin_tries % $2::int <> 0 then pin_next_at end
+        where id = $1 and pin_tries > 0
+        "#,
+        id,
+        TRIES_TOGETHER
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// Unlocks a device after the right PIN, and gives its tries back. `false` if it was revoked

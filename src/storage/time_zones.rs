@@ -2,10 +2,17 @@
 
 use super::{PgConnection, StorageError};
 
-/// True for a name such as `Europe/Berlin`, in the spelling of the list.
+/// True for a name such as `Europe/Berlin`, in the spelling of the list, and for `UTC`.
+///
+/// Short names are refused: PostgreSQL takes `CET` for an abbreviation, an hour before UTC in
+/// summer too, although a zone of that name is in the list.
 pub async fn is_known(connection: &mut PgConnection, name: &str) -> Result<bool, StorageError> {
     let known = sqlx::query_scalar!(
-        r#"select exists (select from pg_timezone_names where name = $1) as "known!""#,
+        r#"
+        select exists (
+            select from pg_timezone_names where name = $1 and (name like '%/%' or name = 'UTC')
+        ) as "known!"
+        "#,
         name
     )
     .fetch_one(connection)

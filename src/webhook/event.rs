@@ -22,6 +22,8 @@ vocabulary! {
         LateDeposit = "late_deposit_received",
         WrongToken = "wrong_token_received",
         SuspiciousToken = "suspicious_token_received",
+        /// A deposit at a merchant's own address, which belongs to no invoice.
+        DepositCredited = "deposit.credited",
         /// A renewal of a subscription is near, or was not paid.
         RenewalReminder = "subscription.renewal_reminder",
         SubscriptionStarted = "subscription.started",
@@ -47,12 +49,14 @@ vocabulary! {
 }
 
 impl EventKind {
-    /// The channel of its webhook; `None` if only the feed tells it.
+    /// The channel of its webhook; `None` if only the feed tells it, or an IPN of the `/legacy`
+    /// dialect alone.
     pub const fn channel(self) -> Option<Channel> {
         match self {
             Self::InvoiceCreated
             | Self::InvoicePartial
             | Self::InvoiceCancelled
+            | Self::DepositCredited
             | Self::SubscriptionStarted
             | Self::SubscriptionRenewed
             | Self::SubscriptionPastDue

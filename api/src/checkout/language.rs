@@ -316,6 +316,8 @@ texts! {
     notice_till_pin,
     notice_till_wait,
     notice_till_shown,
+    notice_till_used,
+    notice_till_currency,
     notice_till_open,
     notice_till_stale,
 }

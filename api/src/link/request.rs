@@ -318,13 +318,15 @@ pub fn idempotency(key: Option<String>, terms: &Terms) -> Option<Idempotency> {
         terms.period.map(|period| format!("{} {}", period.interval, period.count)),
         terms.cycles_max.map(|count| count.to_string()),
         terms.sandbox_day_seconds.map(|seconds| seconds.to_string()),
-        terms.time_zone.clone(),
         terms.success_url.clone(),
         terms.cancel_url.clone(),
         terms.ipn_callback_url.clone(),
         terms.order_id.clone(),
     ];
-    for part in parts {
+    // Added after the others, so that a request without one has the hash it always had: it may be
+    // repeated while releases change.
+    let time_zone = terms.time_zone.clone().map(Some);
+    for part in parts.into_iter().chain(time_zone) {
         match part {
             None => hash.update([0]),
             Some(text) => {

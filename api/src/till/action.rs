@@ -12,7 +12,7 @@ use gateway::{
         merchant::admit::BuyerBudget,
         till::{
             Keys,
-            charge::ChargeError,
+            charge::{ChargeError, ChargeForm},
             enrol::{EnrolError, EnrolForm},
             unlock::UnlockError,
             visit::TillVisit,
@@ -61,7 +61,11 @@ pub async fn enrol(request: Request, body: Body) -> Response {
         let notice = (error.status_and_code().0, text.to_owned());
         return shown(&request, typed, Some(notice)).await;
     }
-    let refused = match request.gateway.enrol_device(&request.id, &request.client, &form).await {
+    let refused = match request
+        .gateway
+        .enrol_device(&request.id, &request.keys, &request.client, &form)
+        .await
+    {
         Ok(enrolled) => {
             let keys = Keys { token: Some(enrolled.token), session: Some(enrolled.session) };
             return request.to_till(&keys);
@@ -133,14 +137,17 @@ pub async fn press(request: Request, body: Body) -> Response {
 /// Makes the charge of the keypad's form.
 pub async fn charge(request: Request, body: Body) -> Response {
     let (t, fields) = (request.texts(), read(body).await);
-    let amount = field(&fields, "amount");
+    let (amount, currency) = (field(&fields, "amount"), field(&fields, "currency"));
     let key = Uuid::try_parse(&field(&fields, "key")).ok();
-    let typed = Typed { amount: amount.clone(), key, ..Typed::default() };
+    let mut typed = Typed { amount: amount.clone(), key, ..Typed::default() };
     let Some(key) = key.filter(|_| request.is_form_token(&field(&fields, "token"))) else {
         return shown(&request, typed, stale(t)).await;
     };
-    let gateway = &request.gateway;
-    let outcome = gateway.charge_at_till(&request.id, &request.keys, key, &amount).await;
+    let form = ChargeForm { key, amount, currency };
+    let outcome = request.gateway.charge_at_till(&request.id, &request.keys, form).await;
+    if matches!(outcome, Err(ChargeError::Used)) {
+        typed.key = None;
+    }
     finish(&request, typed, outcome).await
 }
 
@@ -150,8 +157,9 @@ pub async fn select(request: Request, body: Body) -> Response {
     if !request.is_form_token(&field(&fields, "token")) {
         return shown(&request, Typed::default(), stale(t)).await;
     }
-    let token_id = field(&fields, "token_id");
-    let outcome = request.gateway.select_at_till(&request.id, &request.keys, &token_id).await;
+    let (payment_id, token_id) = (field(&fields, "payment_id"), field(&fields, "token_id"));
+    let choice = (payment_id.as_str(), token_id.as_str());
+    let outcome = request.gateway.select_at_till(&request.id, &request.keys, choice).await;
     finish(&request, Typed::default(), outcome).await
 }
 
@@ -197,6 +205,8 @@ async fn notice(request: &Request, error: ChargeError) -> Option<Notice> {
             return form::notice(&error, fiat, t);
         }
         ChargeError::Shown => (StatusCode::CONFLICT, t.notice_till_shown),
+        ChargeError::Used => (StatusCode::CONFLICT, t.notice_till_used),
+        ChargeError::OtherCurrency => (StatusCode::CONFLICT, t.notice_till_currency),
         ChargeError::StillOpen => (StatusCode::CONFLICT, t.notice_till_open),
         ChargeError::TooMany => (StatusCode::TOO_MANY_REQUESTS, t.notice_too_many),
         ChargeError::Select(error) => not_selected(&error, t),

@@ -65,8 +65,6 @@ struct LockedPage {
     shell: Shell,
     till: Till,
     device: String,
-    /// False after too many wrong PINs.
-    is_openable: bool,
     form_token: String,
 }
 
@@ -81,6 +79,8 @@ struct KeypadPage {
     /// Names this rendering of the form: it makes one charge.
     key: String,
     label: String,
+    /// In lower case; the form sends it back.
+    currency: &'static str,
     amount: String,
 }
 
@@ -142,12 +142,21 @@ pub async fn shown(request: &Request, typed: Typed, notice: Option<Notice>) -> R
             let page = EnrolPage { shell, till, code: typed.code };
             answer(code, &page.shell, &page)
         }
+        // A new code also helps whoever has forgotten the PIN, or typed too many wrong ones.
+        TillVisit::Locked { link, device }
+            if !typed.code.is_empty() || device.state != DeviceState::Enrolled =>
+        {
+            let is_locked_out = device.state != DeviceState::Enrolled;
+            let locked_out = is_locked_out.then(|| request.texts().till_locked_out.to_owned());
+            let till = till(request, link.terms.title, notice.or(locked_out));
+            let page = EnrolPage { shell, till, code: typed.code };
+            answer(code, &page.shell, &page)
+        }
         TillVisit::Locked { link, device } => {
             let page = LockedPage {
                 till: till(request, link.terms.title, notice),
                 shell,
                 device: device.name,
-                is_openable: device.state == DeviceState::Enrolled,
                 form_token: request.unlock_token(),
             };
             answer(code, &page.shell, &page)
@@ -170,9 +179,10 @@ fn keypad(
     (code, notice): (StatusCode, Option<String>),
 ) -> Response {
     let terms = desk.link.terms;
-    let currency = terms.price_currency.code_upper();
+    let currency = terms.price_currency;
     let page = KeypadPage {
-        label: plain(shell.t.link_amount, &[("currency", currency)]),
+        label: plain(shell.t.link_amount, &[("currency", currency.code_upper())]),
+        currency: currency.code(),
         till: till(request, terms.title, notice),
         shell,
         device: desk.device.name,

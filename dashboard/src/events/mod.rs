@@ -172,11 +172,17 @@ pub async fn page(
 }
 
 impl Detail {
-    /// The page of the payment or payout that the event is about.
-    fn about(&self) -> String {
-        let folder =
-            if self.event.resource_id.starts_with("pzi_") { "payments" } else { "payouts" };
-        format!("/{folder}/{}", self.event.resource_id)
+    /// The page of the payment or payout that the event is about; other things have none.
+    fn about(&self) -> Option<String> {
+        let id = self.event.resource_id.as_str();
+        let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| id.starts_with(prefix));
+        if begins(&["pzi_"]) {
+            Some(format!("/payments/{id}"))
+        } else if begins(&["mpo_", "empo_"]) {
+            Some(format!("/payouts/{id}"))
+        } else {
+            None
+        }
     }
 }
 

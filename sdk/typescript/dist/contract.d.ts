@@ -998,7 +998,7 @@ export interface PaymentDetail extends Payment {
 }
 /** The body of an IPN, for the API's description: [`body`] writes it from the stored snapshot. */
 export interface PaymentIpn extends Payment {
-    /** Present only on donations and on notices. */
+    /** Present only on donations, on notices and on reminders of a renewal. */
     _gateway?: IpnPart | null;
     /** Seconds since 1970, renewed at each attempt. Refuse deliveries older than ten minutes. */
     event_at: number;

@@ -114,6 +114,7 @@ impl Gateway {
             kind: kind.delivery_name().to_owned(),
             merchant_is_slow: false,
             legacy: None,
+            withdrawal: None,
             now,
         }
     }

@@ -235,11 +235,13 @@ fn idempotency(fields: &Fields<'_>) -> Result<Idempotency, ByHandError> {
         fields.interval,
         fields.interval_count,
         fields.cycles_max,
-        fields.time_zone,
         fields.order_id,
         fields.webhook_url,
         fields.success_url,
-    ] {
+    ]
+    .into_iter()
+    .chain(Some(fields.time_zone).filter(|zone| !zone.trim().is_empty()))
+    {
         hash.update(text.trim().len().to_string());
         hash.update([b':']);
         hash.update(text.trim());

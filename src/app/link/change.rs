@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{LinkError, check_time_zone, checked};
+use super::{LinkError, checked};
 use crate::app::{Gateway, merchant::change::Setting};
 use crate::{
     asset::fiat::Fiat,
@@ -42,13 +42,16 @@ impl Gateway {
         link_id: &str,
         changes: Changes,
     ) -> Result<Link, LinkError> {
+        // Before the lock, under which a till's charges wait: it reads the list of all zones.
+        if let Setting::Set(time_zone) = &changes.time_zone {
+            self.check_time_zone(Some(time_zone)).await?;
+        }
         let mut tx = self.db.begin().await?;
         let link = links::lock_of_merchant(&mut tx, merchant_id, link_id).await?;
         let mut link = link.ok_or(LinkError::NotFound)?;
         link.active = changes.active.unwrap_or(link.active);
         apply(&mut link.terms, changes);
         checked(&link.terms, self.config.is_sandbox())?;
-        check_time_zone(&mut tx, &link.terms).await?;
         link.updated_at = links::update(&mut tx, link.id, &link.terms, link.active).await?;
         tx.commit().await.map_err(StorageError::from)?;
         Ok(link)

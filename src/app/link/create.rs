@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::{LinkError, check_time_zone, checked};
+use super::{LinkError, checked};
 use crate::app::{Gateway, invoice::create::Idempotency};
 use crate::{
     link::{self, terms::Terms},
@@ -32,6 +32,7 @@ impl Gateway {
         idempotency: Option<&Idempotency>,
     ) -> Result<CreatedLink, LinkError> {
         checked(terms, self.config.is_sandbox())?;
+        self.check_time_zone(terms.time_zone.as_deref()).await?;
         let mut tx = self.db.begin().await?;
         if !merchants::lock_for_creation(&mut tx, merchant_id).await? {
             return Err(LinkError::Suspended);
@@ -44,7 +45,6 @@ impl Gateway {
         if links::count(&mut tx, merchant_id).await? >= link::LINKS_MAX {
             return Err(LinkError::TooMany { max: link::LINKS_MAX });
         }
-        check_time_zone(&mut tx, terms).await?;
         let link = links::insert(&mut tx, merchant_id, &link::new_id(), terms).await?;
         if let Some(wanted) = idempotency {
             let (key, sha256) = (&wanted.key, &wanted.request_sha256);

@@ -9,10 +9,11 @@ pub mod read;
 pub(crate) mod subscribe;
 pub mod visit;
 
+use crate::app::Gateway;
 use crate::{
     asset::catalogue::Catalogue,
     link::terms::{Terms, TermsError},
-    storage::{PgConnection, StorageError, time_zones},
+    storage::{StorageError, time_zones},
 };
 
 /// Reason why a merchant's link is not stored.
@@ -51,12 +52,12 @@ fn checked(terms: &Terms, is_sandbox: bool) -> Result<(), LinkError> {
     }
 }
 
-/// Checks the time zone of a till, by the names that the database knows.
-async fn check_time_zone(connection: &mut PgConnection, terms: &Terms) -> Result<(), LinkError> {
-    match &terms.time_zone {
-        Some(zone) if !time_zones::is_known(connection, zone).await? => {
-            Err(LinkError::UnknownTimeZone)
-        }
-        Some(_) | None => Ok(()),
+impl Gateway {
+    /// Checks the time zone of a till, by the names that the database knows.
+    async fn check_time_zone(&self, time_zone: Option<&str>) -> Result<(), LinkError> {
+        let Some(time_zone) = time_zone else { return Ok(()) };
+        let mut connection = self.db.connection().await?;
+        let is_known = time_zones::is_known(&mut connection, time_zone).await?;
+        if is_known { Ok(()) } else { Err(LinkError::UnknownTimeZone) }
     }
 }

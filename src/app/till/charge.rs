@@ -17,9 +17,20 @@ use crate::app::{
     operator::measure::count_transition,
 };
 use crate::{
+    link::typed,
     storage::{StorageError, links, merchants, till_charges},
     till::keypad,
 };
+
+/// The keypad's form, as it was sent.
+#[derive(Debug, Clone)]
+pub struct ChargeForm {
+    /// Names the form: a device makes one charge of it.
+    pub key: Uuid,
+    pub amount: String,
+    /// The currency that the form showed, in lower case.
+    pub currency: String,
+}
 
 #[derive(Debug, thiserror::Error)]
 pub enum ChargeError {
@@ -29,6 +40,10 @@ pub enum ChargeError {
     Closed,
     #[error("the device shows another charge")]
     Shown,
+    #[error("the form made another charge before")]
+    Used,
+    #[error("the price of the till is in another currency by now")]
+    OtherCurrency,
     #[error("the charge is still open: cancel it first")]
     StillOpen,
     #[error("the device made too many charges in a minute")]
@@ -74,12 +89,15 @@ impl From<OrderError> for ChargeError {
 impl Gateway {
     /// Makes the charge of a form, once: the same form sent again, after a lost answer or from the
     /// browser's history, changes nothing. If one currency is left, it is chosen at once.
+    ///
+    /// # Errors
+    /// [`ChargeError::Shown`] and [`ChargeError::Used`] also for a form that was sent before with
+    /// another amount: its cashier has to see that the first one counts.
     pub async fn charge_at_till(
         self: &Arc<Self>,
         link_id: &str,
         keys: &Keys,
-        key: Uuid,
-        amount: &str,
+        form: ChargeForm,
     ) -> Result<(), ChargeError> {
         let desk = self.desk(link_id, keys).await?;
         match self.admit_buyer(BuyerBudget::Action, &desk.device.device_id).await {
@@ -90,8 +108,8 @@ impl Gateway {
             ) => return Err(ChargeError::TooMany),
         }
         let turn = self.orders.turn(desk.link.id).await;
-        let (gateway, amount) = (self.clone(), amount.to_owned());
-        let charging = async move { gateway.charge_in_turn(&desk, key, &amount).await };
+        let gateway = self.clone();
+        let charging = async move { gateway.charge_in_turn(&desk, &form).await };
         let charged = turn.during(charging).await;
         let only = charged.unwrap_or(Err(ChargeError::Storage(StorageError::TimedOut)))?;
         if let Some((payment_id, token_id)) = only
@@ -107,8 +125,7 @@ impl Gateway {
     async fn charge_in_turn(
         &self,
         desk: &Desk,
-        key: Uuid,
-        amount: &str,
+        form: &ChargeForm,
     ) -> Result<Option<(String, String)>, ChargeError> {
         let market = self.market().await?;
         let mut tx = self.db.begin().await?;
@@ -116,16 +133,25 @@ impl Gateway {
         let link = link.ok_or(NotAtDesk::NoTill)?;
         let device = till_charges::lock_device(&mut tx, desk.device.id).await?;
         let device = device.filter(|device| !device.is_revoked).ok_or(NotAtDesk::Unknown)?;
-        if till_charges::is_made(&mut tx, desk.device.id, key).await? {
-            return Ok(None);
+        let typed = keypad::finished(&form.amount);
+        if let Some(made) = till_charges::made(&mut tx, desk.device.id, form.key).await? {
+            let is_same = typed::amount(typed).is_ok_and(|amount| amount == made.price);
+            return match device.shown {
+                _ if is_same => Ok(None),
+                Some(_) => Err(ChargeError::Shown),
+                None => Err(ChargeError::Used),
+            };
         }
         if device.shown.is_some() {
             return Err(ChargeError::Shown);
         }
+        if form.currency != link.terms.price_currency.code() {
+            return Err(ChargeError::OtherCurrency);
+        }
         let merchant = merchants::by_id(&mut tx, link.merchant_id).await?;
         let merchant = merchant.filter(|merchant| link.active && merchant.suspended_at.is_none());
         let merchant = merchant.ok_or(ChargeError::Closed)?;
-        let price = link.terms.amount(keypad::finished(amount)).map_err(OrderError::from)?;
+        let price = link.terms.amount(typed).map_err(OrderError::from)?;
         let accepted = merchant.accepted_tokens.as_deref();
         let accepted = accepted_for(&market, &link.terms, accepted, price)?;
         let quota = i64::from(merchant.open_invoices_max);
@@ -140,25 +166,26 @@ impl Gateway {
         };
         invoice.accepted_tokens = Some(accepted);
         self.open_draft(&mut tx, &invoice).await?;
-        till_charges::keep(&mut tx, desk.device.id, key, invoice.id).await?;
+        till_charges::keep(&mut tx, desk.device.id, form.key, invoice.id).await?;
         tx.commit().await.map_err(StorageError::from)?;
         count_transition(None, invoice.view.status);
         self.relay_wake.notify_one();
         Ok(only)
     }
 
-    /// Chooses the currency in which the customer pays the charge that the device shows.
+    /// Chooses the currency in which the customer pays the charge that the device shows. The form
+    /// of another charge chooses nothing: the choice is for good.
     pub async fn select_at_till(
         &self,
         link_id: &str,
         keys: &Keys,
-        token_id: &str,
+        (payment_id, token_id): (&str, &str),
     ) -> Result<(), ChargeError> {
         let desk = self.desk(link_id, keys).await?;
-        match &desk.shown {
-            Some(payment_id) => Ok(self.select_currency(payment_id, token_id).await?),
-            None => Ok(()),
+        if desk.shown.as_deref() != Some(payment_id) {
+            return Ok(());
         }
+        Ok(self.select_currency(payment_id, token_id).await?)
     }
 
     /// Cancels a charge that the device shows, and shows it no more. One that it does not show,

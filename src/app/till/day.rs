@@ -5,7 +5,10 @@ use super::{
     visit::{Desk, NotAtDesk},
 };
 use crate::app::Gateway;
-use crate::storage::till_charges::{self, Day};
+use crate::storage::{
+    self,
+    till_charges::{self, Day},
+};
 
 /// The zone of a till that names none.
 const DEFAULT_ZONE: &str = "UTC";
@@ -16,7 +19,8 @@ impl Gateway {
         let desk = self.desk(link_id, keys).await?;
         let zone = desk.link.terms.time_zone.as_deref().unwrap_or(DEFAULT_ZONE);
         let mut connection = self.db.connection().await?;
-        let day = till_charges::day(&mut connection, desk.link.id, zone).await?;
+        let now = storage::now(&mut connection).await?;
+        let day = till_charges::day(&mut connection, desk.link.id, zone, now).await?;
         Ok((desk, day))
     }
 }

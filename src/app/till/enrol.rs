@@ -1,6 +1,6 @@
 //! A browser becomes a device of a till: its code is used up, and its PIN chosen.
 
-use super::visit::till;
+use super::{Keys, visit::till};
 use crate::{
     account::bearer::Bearer,
     app::{Gateway, account::hashing},
@@ -50,10 +50,12 @@ pub enum EnrolError {
 
 impl Gateway {
     /// Enrols the browser that sends a good code. A code enrols one browser: of two that send it at
-    /// once the second is refused.
+    /// once the second is refused. If the browser was a device of the till before, that one is
+    /// revoked, and the new one shows its charge.
     pub async fn enrol_device(
         &self,
         link_id: &str,
+        keys: &Keys,
         client: &str,
         form: &EnrolForm,
     ) -> Result<Enrolled, EnrolError> {
@@ -80,9 +82,13 @@ impl Gateway {
             pin_hash: &pin_hash,
             session_hash: session.sha256(),
         };
-        let mut connection = self.db.connection().await?;
-        let enrolled = tills::enrol(&mut connection, link.id, &code, &secrets).await?;
-        enrolled.ok_or(EnrolError::Code)?;
+        let mut tx = self.db.begin().await?;
+        let enrolled = tills::enrol(&mut tx, link.id, &code, &secrets).await?;
+        let device_id = enrolled.ok_or(EnrolError::Code)?;
+        if let Some(earlier) = &keys.token {
+            tills::hand_over(&mut tx, link.id, &earlier.sha256(), &device_id).await?;
+        }
+        tx.commit().await.map_err(StorageError::from)?;
         Ok(Enrolled { token, session })
     }
 }

@@ -49,11 +49,15 @@ impl Gateway {
         }
         drop(connection);
         let right = hashing::is_right(pin.with_token(token), held.pin_hash).await;
-        if !right.map_err(|_| UnlockError::Busy)? {
+        let mut connection = self.db.connection().await?;
+        let Ok(right) = right else {
+            tills::return_try(&mut connection, held.device.id).await?;
+            return Err(UnlockError::Busy);
+        };
+        if !right {
             return Err(UnlockError::Wrong);
         }
         let session = Bearer::generate();
-        let mut connection = self.db.connection().await?;
         let is_unlocked = tills::unlock(&mut connection, held.device.id, &session.sha256()).await?;
         if is_unlocked { Ok(session) } else { Err(UnlockError::Unknown) }
     }

@@ -22,6 +22,9 @@ async fn a_till_is_a_link_without_a_price_and_a_button() {
             (json!({ "single_use": true }), "single_use"),
             (json!({ "time_zone": "Europe/Atlantis" }), "time_zone"),
             (json!({ "time_zone": "UTC'; drop table link" }), "time_zone"),
+            // Names that PostgreSQL takes for abbreviations, the same in summer and winter.
+            (json!({ "time_zone": "CET" }), "time_zone"),
+            (json!({ "time_zone": "europe/berlin" }), "time_zone"),
             (json!({ "interval": "month" }), "interval"),
         ] {
             let mut body = json!({ "type": "pos", "title": "x", "price_currency": "eur" });

@@ -36,6 +36,12 @@ async fn a_charge_is_made_once_and_shown_until_the_next_customer() {
         assert_eq!(device.shown().as_deref(), Some(&*payment));
         device.page.clone_from(&keypad);
         assert_eq!(device.charge("12,50").await, payment);
+        // With another amount it is refused, with the charge that counts.
+        device.page.clone_from(&keypad);
+        let refused = device.post("/charge", &[("amount", "13,50")]).await;
+        assert_eq!(refused.status, 409, "{}", refused.body);
+        assert!(refused.body.contains("12.50 EUR"), "{}", refused.body);
+        device.look().await;
         assert_eq!(count(&shop.stack, INVOICES).await, 1);
 
         let chosen = device.post("/currency", &[("token_id", "usdtmatic@polygon")]).await;
@@ -67,6 +73,13 @@ async fn a_charge_is_made_once_and_shown_until_the_next_customer() {
         assert_eq!(device.post("/charge", &[("amount", "12,50")]).await.status, 303);
         device.look().await;
         assert!(device.shows_keypad(), "{}", device.page);
+        // And with another amount a refusal whose form can be sent.
+        device.page.clone_from(&keypad);
+        let used = device.post("/charge", &[("amount", "13,50")]).await;
+        assert_eq!(used.status, 409, "{}", used.body);
+        let key = device.field("key");
+        device.page = used.body;
+        assert_ne!(device.field("key"), key);
         device.page = fresh;
         assert_ne!(device.charge("12,50").await, payment, "the next customer gets his own");
         assert_eq!(count(&shop.stack, INVOICES).await, 2);
@@ -99,7 +112,11 @@ async fn the_same_form_at_once_makes_one_charge_and_devices_do_not_share_theirs(
         let refused = one.post("/charge", &[("amount", "9"), ("key", &key)]).await;
         assert_eq!(refused.status, 409);
         assert!(refused.body.contains(&first), "{}", refused.body);
-        // Nor does a form about another charge cancel this one.
+        // Nor does a form about another charge choose a currency or cancel this one.
+        let other = [("payment_id", second.as_str()), ("token_id", "usdtmatic@polygon")];
+        assert_eq!(one.post("/currency", &other).await.status, 303);
+        one.look().await;
+        assert!(one.page.contains("data-phase=\"choosing\""), "{}", one.page);
         assert_eq!(one.post("/cancel", &[("payment_id", &second)]).await.status, 303);
         two.look().await;
         assert_eq!(two.shown(), Some(second.clone()));
@@ -141,6 +158,10 @@ async fn amounts_obey_the_link_and_a_refused_form_keeps_its_key() {
         }
         assert_eq!(amount, "12.5");
         assert_eq!(device.field("key").unwrap(), key);
+        assert_eq!(count(&stack, INVOICES).await, 0);
+        // The form of a keypad that is older than the till's currency.
+        let stale = device.post("/charge", &[("amount", "5"), ("currency", "usd")]).await;
+        assert_eq!(stale.status, 409, "{}", stale.body);
         assert_eq!(count(&stack, INVOICES).await, 0);
         device.charge("12.").await;
         assert_eq!(count(&stack, "select count(*) from invoice where price_amount = 12").await, 1);

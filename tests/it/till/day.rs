@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::json;
 use support::shop::{Shop, with_shop};
 
-use super::{Device, till};
+use super::{Device, noon_zone, till};
 
 /// Charges, pays and turns to the next customer.
 async fn sold(shop: &Shop, device: &mut Device, amount: &str) -> String {
@@ -24,7 +24,8 @@ async fn the_day_s_takings_are_those_of_all_devices_and_of_no_other_till() {
     with_shop(|shop| async move {
         shop.stack.start_all();
         let merchant = &shop.merchant.client;
-        let accepted = json!({ "accepted": ["usdtmatic@polygon"] });
+        let zone = noon_zone(&shop.stack).await;
+        let accepted = json!({ "accepted": ["usdtmatic@polygon"], "time_zone": zone });
         let (id, other) = (till(merchant, accepted.clone()).await, till(merchant, accepted).await);
         let mut one = Device::enrolled(&shop.stack, merchant, &id, "One").await;
         let mut two = Device::enrolled(&shop.stack, merchant, &id, "Two").await;

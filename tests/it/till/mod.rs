@@ -87,7 +87,7 @@ impl Device {
     /// Sends a form with the hidden fields of the page that was looked at last.
     async fn post(&mut self, action: &str, fields: &[(&str, &str)]) -> Answer {
         let mut all: Vec<(&str, String)> = Vec::new();
-        for name in ["token", "key", "payment_id"] {
+        for name in ["token", "key", "currency", "payment_id"] {
             if let Some(value) = self.field(name) {
                 all.push((name, value));
             }
@@ -129,6 +129,13 @@ impl Device {
     fn shows_keypad(&self) -> bool {
         self.page.contains("data-key=\"ready\"")
     }
+}
+
+/// A time zone in which it is noon now, so that no day ends during a test.
+pub async fn noon_zone(stack: &Stack) -> String {
+    let hour = count(stack, "select extract(hour from now() at time zone 'UTC')::bigint").await;
+    // In these names a plus is west of Greenwich.
+    format!("Etc/GMT{:+}", hour - 12)
 }
 
 async fn count(stack: &Stack, query: &'static str) -> i64 {

@@ -1607,7 +1607,7 @@ class _PaymentIpnRequired(Payment):
 class PaymentIpn(_PaymentIpnRequired, total=False):
     """The body of an IPN, for the API's description: [`body`] writes it from the stored snapshot."""
 
-    # Present only on donations and on notices.
+    # Present only on donations, on notices and on reminders of a renewal.
     _gateway: Optional[IpnPart]
 
 

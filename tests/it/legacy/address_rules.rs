@@ -1,0 +1,147 @@
+//! Addresses without an invoice: what many requests and messages at once make of them, and whose
+//! their deposits are.
+
+use std::{collections::HashSet, sync::Arc};
+
+use gateway::{
+    app::{market::set_currency::Change, sandbox::simulate::Deposit},
+    asset::catalogue::Catalogue,
+};
+use support::{
+    server::stack::with_stack,
+    shop::{Shop, payouts::evm_address, with_shop},
+};
+use tokio::task::JoinSet;
+use uuid::Uuid;
+
+use super::{
+    Legacy,
+    addresses::{NETWORK, callback, paid_to, settle},
+    withdrawals::text,
+};
+
+const USDT: [(&str, &str); 1] = [("currency", "USDT.POL")];
+
+async fn finals(shop: &Shop) -> Vec<Uuid> {
+    let query = "select id from deposit where state = 'final' order by id";
+    let mut connection = shop.stack.database.connect().await;
+    sqlx::query_scalar(query).fetch_all(&mut connection).await.unwrap()
+}
+
+/// A batch is 25 of them.
+#[tokio::test(flavor = "multi_thread")]
+async fn deposits_of_more_than_a_batch_are_credited_and_told_once_by_workers_at_once() {
+    const DEPOSITS: i64 = 30;
+    with_shop(|shop| async move {
+        let gateway = shop.stack.gateway.clone();
+        let legacy = Legacy::of(&shop.stack, &shop.merchant).await;
+        let address = callback(&legacy, &shop.receiver).await;
+        for _ in 0..DEPOSITS {
+            let deposit = paid_to(&address, "USDTMATIC", "2");
+            shop.send(&Deposit { unconfirmed: true, ..deposit }).await;
+        }
+        shop.look(NETWORK).await;
+        gateway.simulate_mine(NETWORK, 20).await.unwrap();
+        shop.look(NETWORK).await;
+        let ids = finals(&shop).await;
+        assert_eq!(i64::try_from(ids.len()), Ok(DEPOSITS));
+        let book = |id| gateway.match_deposits(id);
+        let last = ids[ids.len() - 1];
+        let (one, two, again) = tokio::join!(book(ids[0]), book(last), book(ids[0]));
+        let booked = [one, two, again].map(|settled| settled.unwrap().deposits);
+        assert!(booked.contains(&25), "{booked:?}");
+        let left = finals(&shop).await;
+        for id in left {
+            gateway.match_deposits(id).await.unwrap();
+        }
+        let balances = legacy.result("balances", &[]).await;
+        assert_eq!(balances["USDT.POL"]["balancef"], "60.00000000");
+        assert_eq!(shop.number("select count(*) from event").await, DEPOSITS);
+        assert_eq!(shop.number("select count(*) from delivery").await, DEPOSITS);
+        let entries = "select count(*) from ledger_entry where kind = 'deposit'";
+        assert_eq!(shop.number(entries).await, DEPOSITS);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_at_once_get_one_standing_address() {
+    with_stack(|stack| async move {
+        let legacy = Legacy::of(&stack, &stack.merchant().await).await;
+        let form = legacy.form("get_deposit_address", &USDT);
+        let legacy = Arc::new(legacy);
+        let mut asking = JoinSet::new();
+        for _ in 0..8 {
+            let (legacy, form) = (legacy.clone(), form.clone());
+            asking.spawn(async move { legacy.send("/legacy", &form).await.json() });
+        }
+        let answers = asking.join_all().await;
+        let given: HashSet<&str> =
+            answers.iter().map(|answer| text(&answer["result"], "address")).collect();
+        assert_eq!(given.len(), 1, "{answers:?}");
+        let mut connection = stack.database.connect().await;
+        let count: i64 = sqlx::query_scalar("select count(*) from legacy_address")
+            .fetch_one(&mut connection)
+            .await
+            .unwrap();
+        assert_eq!(count, 1);
+    })
+    .await;
+}
+
+/// A shop asks for its address each time it shows it. It is watched, whatever is on sale.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_standing_address_is_answered_while_its_currency_is_off_sale() {
+    with_stack(|stack| async move {
+        let legacy = Legacy::of(&stack, &stack.merchant().await).await;
+        let given = legacy.result("get_deposit_address", &USDT).await;
+        let usdt = Catalogue::get().by_legacy_code("USDT.POL").unwrap();
+        stack.gateway.set_currency(usdt, Change::Disable).await.unwrap();
+        // Another process has no market in its memory.
+        let api = stack.replica("").await;
+        let legacy = Legacy::with(legacy.keys, api);
+        assert_eq!(legacy.result("get_deposit_address", &USDT).await, given);
+        let said = "Receiver does not accept that coin!";
+        legacy.refusal("get_callback_address", &USDT, said).await;
+        let other = Legacy::at(&stack, &stack.merchant().await, api).await;
+        other.refusal("get_deposit_address", &USDT, said).await;
+    })
+    .await;
+}
+
+/// Each deposit has one owner, and leaves the books of that one alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deposit_of_an_order_that_leaves_the_chain_is_taken_back_once() {
+    with_shop(|shop| async move {
+        let legacy = Legacy::of(&shop.stack, &shop.merchant).await;
+        let recipient = evm_address(1);
+        let order = [
+            ("amount", "12.5"),
+            ("currency", "USDT.POL"),
+            ("address", recipient.as_str()),
+            ("auto_confirm", "1"),
+        ];
+        let made = legacy.result("create_withdrawal", &order).await;
+        let (address, due) = (text(&made, "deposit_address"), text(&made, "deposit_amount"));
+        let txid = Some("0xbad".to_owned());
+        shop.send(&Deposit { txid, ..paid_to(address, "USDTMATIC", due) }).await;
+        shop.look(NETWORK).await;
+        settle(&shop).await;
+        // As if the order's address were one of the merchant's own too.
+        shop.run(
+            "insert into legacy_address (address_id, merchant_id, token_id, purpose)
+             select d.address_id, o.merchant_id, 'usdtmatic@polygon', 'callback'
+             from deposit d join payout_order o on o.id = d.payout_order_id",
+        )
+        .await;
+        shop.stack.gateway.simulate_orphan("0xbad").await.unwrap();
+        shop.stack.gateway.simulate_mine(NETWORK, 20).await.unwrap();
+        shop.look(NETWORK).await;
+        let reversed =
+            "select count(*) from ledger_entry where kind = 'reversal' and debit like 'payout:%'";
+        assert_eq!(shop.number(reversed).await, 1);
+        let all = "select count(*) from ledger_entry where kind = 'reversal'";
+        assert_eq!(shop.number(all).await, 1);
+    })
+    .await;
+}
