@@ -112,7 +112,8 @@ async fn wrong_pins_are_few_and_strangers_neither_guess_nor_lock() {
         assert_eq!(count(&stack, "select sum(pin_tries)::bigint from till_device").await, 0);
 
         // Twenty in a row, however slowly, end it.
-        device.post("/lock", &[]).await;
+        device.look().await;
+        assert_eq!(device.post("/lock", &[]).await.status, 303);
         device.look().await;
         stack.sql("update till_device set pin_tries = 19 where name = 'Counter'").await;
         assert_eq!(device.unlock("9999").await.status, 403);
