@@ -38,6 +38,11 @@ create index legacy_address_by_merchant on legacy_address (merchant_id, created_
 create index deposit_own_by_time on deposit (booked_as, settled_at) where invoice_id is null and payout_order_id is null;
 create index deposit_own_reversed on deposit (settled_at)
     where state = 'reversed' and invoice_id is null and payout_order_id is null;
+-- Such an address lives for ever: what waits at it is found without reading all that ever came.
+create index deposit_own_final on deposit (address_id, first_seen_at, id)
+    where state = 'final' and invoice_id is null and payout_order_id is null;
+create index deposit_own_unsettled on deposit (address_id)
+    where state in ('seen', 'final') and invoice_id is null and payout_order_id is null;
 
 insert into role_grant (role, what)
 values

@@ -63,10 +63,10 @@ pub enum Refusal {
     NoWithdrawals,
     #[error("No more than {max} withdrawals can be ordered at once!")]
     TooManyWithdrawals { max: usize },
-    /// One among many: nothing of it is done.
+    /// Nothing of it is done.
     #[error("There was no time left for this withdrawal, order it again!")]
     NoTime,
-    /// One among many that was begun: it may be ordered.
+    /// It was begun, and may be ordered.
     #[error("The withdrawal took too long, look for it in the history before you order it again!")]
     Unclear,
     #[error("Too many addresses, use those that were given!")]

@@ -137,14 +137,14 @@ pub async fn of_deposit(
 
 /// Final deposits at an address that are not booked yet, at most `limit`, the oldest first. They
 /// are locked: a reorganisation, or another copy of the message, finds them booked or not, never in
-/// between. Index: `deposit_by_address`.
+/// between. Index: `deposit_own_final`.
 pub async fn lock_unsettled(
     connection: &mut PgConnection,
     address_id: Uuid,
     limit: i64,
 ) -> Result<Vec<DepositRow>, StorageError> {
     let rows = deposit_rows!(
-        "where d.address_id = $1 and d.state = 'final'
+        "where d.address_id = $1 and d.state = 'final' and d.invoice_id is null and d.payout_order_id is null
          order by d.first_seen_at, d.id limit $2 for update",
         address_id,
         limit

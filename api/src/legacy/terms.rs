@@ -39,8 +39,9 @@ pub fn read(
     })
 }
 
-/// Text that PyPI asyncoinpayments sends as `ipn_url` where its caller gave none.
-const NONE: &str = "None";
+/// Text that PyPI asyncoinpayments sends as `ipn_url` where its caller gave none, and as
+/// `currency2` where he gave `None`.
+pub const NONE: &str = "None";
 
 /// The address of IPNs. Refused here if it literally points inward, and checked again at every
 /// attempt.

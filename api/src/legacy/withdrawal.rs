@@ -24,8 +24,8 @@ const ADDRESS_CHARS_MAX: usize = 128;
 const KEY_CHARS_MAX: usize = 64;
 const MASS_FIELD: &str = "wd";
 
-/// The time for many withdrawals. The request's own limit answers an error, and the shop would not
-/// learn which of them are ordered.
+/// The time for withdrawals. The request's own limit answers an error of HTTP, and the shop would
+/// not learn which of them are ordered, nor that one may be.
 #[derive(Debug, Clone, Copy)]
 struct Deadlines {
     /// None is begun from here on.
@@ -63,12 +63,11 @@ pub async fn run(
         return Some(Err(Refusal::Permission.into()));
     }
     let id = params.raw("id").trim();
+    let limit = Duration::from_secs(gateway.config.api.request_timeout_seconds);
+    let deadlines = Deadlines::of(begun, limit);
     Some(match cmd {
-        "create_withdrawal" => create(gateway, caller, params).await,
-        "create_mass_withdrawal" => {
-            let limit = Duration::from_secs(gateway.config.api.request_timeout_seconds);
-            create_many(gateway, caller, params, Deadlines::of(begun, limit)).await
-        }
+        "create_withdrawal" => within(deadlines, create(gateway, caller, params)).await,
+        "create_mass_withdrawal" => create_many(gateway, caller, params, deadlines).await,
         "cancel_withdrawal" => {
             let cancelled = gateway.cancel_legacy_withdrawal(&caller.caller, id).await;
             cancelled.map(|()| json!([]))
@@ -109,7 +108,7 @@ async fn create_many(
                 made
             }
             Err(LegacyError::Refused(refusal)) => json!({ "error": refusal.to_string() }),
-            // Those before it are ordered: the answer has to name them.
+            // Nothing of it is ordered. Those before it are: the answer has to name them.
             Err(LegacyError::Storage(error)) => {
                 tracing::error!(%error, "a withdrawal among many failed");
                 json!({ "error": Refusal::Internal.to_string() })
@@ -120,7 +119,7 @@ async fn create_many(
     Ok(Value::Object(results))
 }
 
-/// The outcome of one among many, if it may begin and ends in time. One that does not end is rolled
+/// The outcome of one withdrawal, if it may begin and ends in time. One that does not end is rolled
 /// back, unless its transaction was just being committed.
 async fn within(
     deadlines: Deadlines,
@@ -175,10 +174,10 @@ fn read(params: &Params, policy: &Policy) -> Result<NewWithdrawal, Refusal> {
     Ok(NewWithdrawal {
         amount: amount.ok_or(Refusal::NoAmount)?,
         currency: code("currency").ok_or(Refusal::Currency("currency"))?,
-        currency2: code("currency2"),
+        currency2: code("currency2").filter(|code| code != terms::NONE),
         address: params.text("address", ADDRESS_CHARS_MAX)?.ok_or(Refusal::Field("address"))?,
-        add_tx_fee: params.flag("add_tx_fee"),
-        auto_confirm: params.flag("auto_confirm"),
+        add_tx_fee: params.switch("add_tx_fee")?,
+        auto_confirm: params.switch("auto_confirm")?,
         ipn_url: terms::callback(params, policy, URL_CHARS_MAX)?,
         note,
         refund_address: params.text("refund_address", ADDRESS_CHARS_MAX)?,

@@ -32,7 +32,10 @@ const BATCH: usize = 25;
 
 impl Gateway {
     /// Settles the final deposits at the address that `deposit_id` reached, or one batch of them,
-    /// and returns how many there were. Zero if the address has no owner. The caller commits.
+    /// and returns how many there were. Zero if the address has no owner. As with an invoice, a
+    /// message about a booked deposit does nothing while more than a batch waits: the rest has a
+    /// message already, and a flood would keep more and more of them on their way. The caller
+    /// commits.
     pub(super) async fn settle_at_own_address(
         &self,
         tx: &mut PgConnection,
@@ -45,6 +48,9 @@ impl Gateway {
         let mut waiting =
             legacy_addresses::lock_unsettled(tx, address.address_id, with_next).await?;
         if let Some(next) = waiting.get(BATCH).map(|deposit| deposit.id) {
+            if deposits::is_booked(tx, deposit_id).await? {
+                return Ok(0);
+            }
             let body = envelope::encode(&DepositRef { deposit_id: next });
             outbox::insert(tx, Route::Deposit.as_str(), &body).await?;
             waiting.truncate(BATCH);

@@ -37,12 +37,21 @@ impl Gateway {
         self.give_legacy_address(caller, currency, Purpose::Callback, new).await
     }
 
-    /// The merchant's own address for a currency: always the same.
+    /// The merchant's own address for a currency: always the same, also while the currency is not
+    /// on sale. Deposits at it are credited all the same.
     pub async fn legacy_deposit_address(
         &self,
         caller: &Caller,
         code: &str,
     ) -> Result<String, LegacyError> {
+        if let Some(currency) = Catalogue::get().by_legacy_code(code) {
+            let mut connection = self.db.connection().await?;
+            let (merchant_id, token_id) = (caller.merchant_id, currency.token_id());
+            let given = legacy_addresses::standing(&mut connection, merchant_id, &token_id).await?;
+            if let Some(address) = given {
+                return Ok(address);
+            }
+        }
         let market = self.market().await?;
         let currency = on_sale(&market, caller, code)?;
         let new = NewCallback { currency: code.to_owned(), ipn_url: None, label: None };

@@ -14,7 +14,7 @@ use crate::{
     },
     asset::{Fiat, catalogue::Catalogue, catalogue::Currency},
     invoice::quote,
-    legacy::{Refusal, withdrawal},
+    legacy::{Refusal, amount::price_rounded_down, withdrawal},
     money::Price,
     payout::{
         FeeMode, PayoutFamily,
@@ -49,7 +49,8 @@ pub struct NewWithdrawal {
 
 impl Gateway {
     /// Orders a withdrawal. It has no idempotency key, as the dialect has none: a repeated request
-    /// makes another order, which pays nobody unless it is funded too.
+    /// makes another order, which pays nobody unless it is funded too. So every error but
+    /// [`Refusal::Unclear`] means that nothing is ordered.
     pub async fn create_legacy_withdrawal(
         &self,
         caller: &Caller,
@@ -63,8 +64,7 @@ impl Gateway {
         let amount = amount(&market, currency, new)?;
         let withdrawal_id = withdrawal::new_id();
         let order = order(currency, family, amount, new, &withdrawal_id);
-        self.create_payout(merchant_id, &order).await.map_err(refused)?;
-        self.legacy_withdrawal(caller, &withdrawal_id).await
+        self.create_payout_withdrawal(merchant_id, &order).await.map_err(refused)
     }
 
     /// A merchant's withdrawal by its public id.
@@ -142,18 +142,22 @@ fn order(
     }
 }
 
-/// The amount in whole coins of `currency`. One in another currency is converted by way of fiat, at
-/// the rate of this moment.
+/// The amount in whole coins of `currency`, rounded down to what the coin and the dialect can say.
+/// One in another currency is converted by way of fiat, at the rate of this moment.
 fn amount(
     market: &Market,
     currency: &Currency,
     new: &NewWithdrawal,
 ) -> Result<String, LegacyError> {
     let decimals = u32::from(currency.decimals);
-    let Some(code) = &new.currency2 else { return Ok(new.amount.to_decimal()) };
+    let as_sent = || {
+        let amount = price_rounded_down(new.amount, decimals);
+        if amount.is_zero() { Err(Refusal::TooSmall.into()) } else { Ok(amount.to_decimal()) }
+    };
+    let Some(code) = &new.currency2 else { return as_sent() };
     let other = PricedIn::named(code).ok_or(Refusal::Currency("currency2"))?;
     if matches!(other, PricedIn::Coin(coin) if std::ptr::eq(coin, currency)) {
-        return Ok(new.amount.to_decimal());
+        return as_sent();
     }
     let (price, fiat) = other.in_fiat(market, new.amount)?;
     let rate = fresh(market, currency, fiat)?;
@@ -169,6 +173,10 @@ fn fresh(market: &Market, currency: &Currency, fiat: Fiat) -> Result<Decimal, Re
 fn refused(error: PayoutError) -> LegacyError {
     LegacyError::Refused(match error {
         PayoutError::Storage(error) => return LegacyError::Storage(error),
+        PayoutError::Unclear(error) => {
+            tracing::error!(%error, "a withdrawal may be ordered, and may not");
+            Refusal::Unclear
+        }
         PayoutError::Disabled => Refusal::Permission,
         PayoutError::UnsupportedNetwork
         | PayoutError::UnsupportedCurrency

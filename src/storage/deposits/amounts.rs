@@ -59,7 +59,7 @@ pub struct AmountAt {
 
 /// Amounts that are on their way to these addresses on `network`, in each asset. Booked ones
 /// are left out: such an address takes payments for ever, and a final one is at risk no more.
-/// Index: `deposit_by_address`.
+/// Index: `deposit_own_unsettled`.
 pub async fn on_their_way(
     connection: &mut PgConnection,
     network: Network,
@@ -83,7 +83,8 @@ pub async fn on_their_way(
     Ok(rows)
 }
 
-/// Raises the required `confirmations` of those deposits, as [`require_confirmations`] does.
+/// Raises the required `confirmations` of those deposits, as [`require_confirmations`] does. Index:
+/// `deposit_own_unsettled`.
 pub async fn require_confirmations_at(
     connection: &mut PgConnection,
     amount: &AmountAt,
@@ -94,6 +95,7 @@ pub async fn require_confirmations_at(
         update deposit
         set min_confirmations = $3
         where address_id = $1 and token_id = $2 and state = 'seen' and min_confirmations < $3
+          and invoice_id is null and payout_order_id is null
         "#,
         amount.address_id,
         amount.token_id,

@@ -128,6 +128,38 @@ async fn keys_of_the_old_api_are_shown_once_replaced_once_and_revoked() {
     .await;
 }
 
+/// Keys of the old API can order withdrawals: who has no business with keys gets none.
+#[tokio::test(flavor = "multi_thread")]
+async fn roles_without_keys_of_the_old_api_neither_create_nor_revoke_them() {
+    with_desk(|desk| async move {
+        let merchant = desk.merchant().await;
+        let id = merchant.new.id;
+        for role in [Role::Viewer, Role::Finance] {
+            let mut other =
+                desk.signed_in(&format!("{role}@example.com"), role, Some(&merchant)).await;
+            other.get("/account").await;
+            let fields = [("seen", ""), ("withdrawals", "yes")];
+            assert_eq!(other.post("/developers/legacy", &fields).await.status, 403, "{role}");
+            assert!(desk.gateway.legacy_keys(id).await.unwrap().is_none(), "{role}");
+        }
+        let mut developer = desk.signed_in("d@example.com", Role::Developer, Some(&merchant)).await;
+        developer.get("/developers").await;
+        assert_eq!(developer.post("/developers/legacy", &[("seen", "")]).await.status, 200);
+        let keys = desk.gateway.legacy_keys(id).await.unwrap().unwrap();
+        for role in [Role::Viewer, Role::Finance] {
+            let mut other =
+                desk.signed_in(&format!("{role}2@example.com"), role, Some(&merchant)).await;
+            other.get("/account").await;
+            let seen = [("seen", keys.public_key.as_str())];
+            let refused = other.post("/developers/legacy/revoke", &seen).await;
+            assert_eq!(refused.status, 403, "{role}");
+        }
+        let kept = desk.gateway.legacy_keys(id).await.unwrap().unwrap();
+        assert_eq!(kept.public_key, keys.public_key);
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_and_a_secret_are_shown_once_and_replaced_once() {
     with_desk(|desk| async move {

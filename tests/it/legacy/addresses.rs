@@ -184,7 +184,7 @@ async fn requests_for_an_address_that_cannot_be_given_are_refused() {
             ("get_callback_address", vec![], "Invalid currency code for currency"),
             (
                 "get_callback_address",
-                vec![("currency", "XXX")],
+                vec![("currency", "QQQ")],
                 "Invalid currency code for currency",
             ),
             (

@@ -1,5 +1,7 @@
 //! Keys, and the order of the checks of a request.
 
+use std::sync::Arc;
+
 use gateway::{
     app::Gateway,
     config::Config,
@@ -8,6 +10,7 @@ use gateway::{
 use http::Method;
 use serde_json::json;
 use support::server::stack::{MASTER_KEY, with_stack};
+use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::{Legacy, expect_refusal, hmac, order, send_signed};
@@ -150,6 +153,34 @@ async fn a_nonce_is_taken_once_and_only_rises() {
         // New keys begin anew.
         let anew = Legacy::of(&stack, &merchant).await;
         anew.result("get_basic_info", &[("nonce", "1")]).await;
+    })
+    .await;
+}
+
+/// Attack: two copies of a recorded request race each other.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_requests_with_one_nonce_at_once_one_is_carried_out() {
+    const COPIES: usize = 8;
+    with_stack(|stack| async move {
+        let legacy = Arc::new(Legacy::of(&stack, &stack.merchant().await).await);
+        let form = legacy.form("create_transaction", &order(&[("nonce", "7")]));
+        let mut racing = JoinSet::new();
+        for _ in 0..COPIES {
+            let (legacy, form) = (legacy.clone(), form.clone());
+            racing.spawn(async move { legacy.send("/legacy", &form).await.json() });
+        }
+        let answers = racing.join_all().await;
+        let done = answers.iter().filter(|answer| answer["error"] == "ok").count();
+        let said =
+            "Invalid nonce: it must be a whole number, and higher than in every request before!";
+        let refused = answers.iter().filter(|answer| answer["error"] == said).count();
+        assert_eq!((done, refused), (1, COPIES - 1), "{answers:?}");
+        let mut connection = stack.database.connect().await;
+        let made: i64 = sqlx::query_scalar("select count(*) from invoice")
+            .fetch_one(&mut connection)
+            .await
+            .unwrap();
+        assert_eq!(made, 1);
     })
     .await;
 }

@@ -1,5 +1,6 @@
 //! `/legacy`: the API, the forms and the IPNs of the old CoinPayments.
 
+mod address_rules;
 mod addresses;
 mod api;
 mod clients;
@@ -9,6 +10,7 @@ mod fuzz;
 mod ipn;
 mod keys;
 mod letters;
+mod ordered_once;
 mod withdrawals;
 
 use std::net::SocketAddr;

@@ -7,7 +7,6 @@ use gateway::{
     asset::Network,
 };
 use serde_json::{Value, json};
-use sqlx::Connection;
 use support::{
     server::{
         broker::eventually,
@@ -28,7 +27,7 @@ const COMMANDS: [&str; 5] = [
     "get_withdrawal_info",
 ];
 
-fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or_else(|| panic!("{name} of {value}"))
 }
 
@@ -161,6 +160,32 @@ async fn one_without_auto_confirm_waits_for_its_merchant_and_can_be_cancelled() 
     .await;
 }
 
+/// Attack: clients that write `False` as their language does would have everything confirmed.
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_yes_confirms_a_withdrawal() {
+    with_stack(|stack| async move {
+        let legacy = Legacy::of(&stack, &stack.merchant().await).await;
+        let recipient = evm_address(1);
+        for (auto_confirm, status) in
+            [("False", 0), ("FALSE", 0), ("None", 0), ("0", 0), ("True", 1), ("1", 1)]
+        {
+            let order = [
+                ("amount", "5"),
+                ("currency", "USDT.POL"),
+                ("address", recipient.as_str()),
+                ("auto_confirm", auto_confirm),
+                ("add_tx_fee", "False"),
+            ];
+            let made = legacy.result("create_withdrawal", &order).await;
+            assert_eq!(made["status"], json!(status), "{auto_confirm}");
+            if status == 1 {
+                assert_eq!(text(&made, "deposit_amount"), "5.00000000", "{auto_confirm}");
+            }
+        }
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_cannot_be_withdrawn_is_refused_with_its_reason_and_leaves_nothing() {
     with_stack(|stack| async move {
@@ -174,15 +199,18 @@ async fn what_cannot_be_withdrawn_is_refused_with_its_reason_and_leaves_nothing(
             ("amount", "0", "Transaction amount must be greater than 0"),
             ("amount", "-1", "Transaction amount is not a usable number"),
             ("amount", "0.000001", "Amount too small, there would be nothing left!"),
-            ("currency", "XXX", "Invalid currency code for currency"),
+            ("amount", "0.0000001", "Amount too small, there would be nothing left!"),
+            ("currency", "QQQ", "Invalid currency code for currency"),
             ("currency", "SOL", "That coin cannot be withdrawn here!"),
-            ("currency2", "XXX", "Invalid currency code for currency2"),
+            ("currency2", "QQQ", "Invalid currency code for currency2"),
             ("address", "", "Invalid value for address"),
             ("address", "none", "Invalid withdrawal: address is not an address of this network"),
             ("pbntag", "$ada", "$PayByName tags and domains are not supported!"),
             ("domain", "ada.example", "$PayByName tags and domains are not supported!"),
             ("dest_tag", "7", "Invalid value for dest_tag"),
             ("note", "a\u{7}b", "Invalid value for note"),
+            ("auto_confirm", "2", "Invalid value for auto_confirm"),
+            ("add_tx_fee", "2", "Invalid value for add_tx_fee"),
             ("ipn_url", "ftp://shop.example/ipn", "Invalid value for ipn_url"),
         ] {
             let order = [usual.as_slice(), &[(field, value)]].concat();
@@ -204,39 +232,6 @@ async fn what_cannot_be_withdrawn_is_refused_with_its_reason_and_leaves_nothing(
     .await;
 }
 
-/// A draft of which the shop has no id could be confirmed by mistake, and fills its quota for a
-/// day.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_confirmation_that_is_refused_leaves_no_draft() {
-    with_stack(|stack| async move {
-        let legacy = Legacy::of(&stack, &stack.merchant().await).await;
-        let recipient = evm_address(1);
-        let order = [
-            ("amount", "12.5"),
-            ("currency", "USDT.POL"),
-            ("address", recipient.as_str()),
-            ("auto_confirm", "1"),
-        ];
-        let mut connection = stack.database.connect().await;
-        // No address can be given to an order.
-        let refusing = "alter table deposit_address add constraint refuses_orders
-                        check (payout_order_id is null) not valid";
-        sqlx::query(refusing).execute(&mut connection).await.unwrap();
-        let said = "Internal error, try again later!";
-        legacy.refusal("create_withdrawal", &order, said).await;
-        let left =
-            "select (select count(*) from payout_order) + (select count(*) from legacy_withdrawal)
-                    + (select count(*) from event)";
-        let left: i64 = sqlx::query_scalar(left).fetch_one(&mut connection).await.unwrap();
-        assert_eq!(left, 0);
-        let mending = "alter table deposit_address drop constraint refuses_orders";
-        sqlx::query(mending).execute(&mut connection).await.unwrap();
-        let made = legacy.result("create_withdrawal", &order).await;
-        assert_eq!(made["status"], json!(1), "{made}");
-    })
-    .await;
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn an_amount_may_be_in_another_currency_and_fees_are_deducted_or_added() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
@@ -254,82 +249,27 @@ async fn an_amount_may_be_in_another_currency_and_fees_are_deducted_or_added() {
         assert_eq!(text(&made, "amount"), "20.00000000");
         // The recipient bears the fees: no more than the amount is to be sent.
         assert_eq!(text(&made, "deposit_amount"), "20.00000000");
+        // A script computes with floats: 0.1 + 0.2, 0.7 - 0.1 and the like.
+        for (sent, ordered) in [
+            ("3.0000000000000004", "3.00000000"),
+            ("2.9999999999999996", "2.99999900"),
+            ("3.1234567", "3.12345600"),
+        ] {
+            let made = legacy.result("create_withdrawal", &order(&[("amount", sent)])).await;
+            assert_eq!((text(&made, "amount"), text(&made, "deposit_amount")), (ordered, ordered));
+            let both = order(&[("amount", sent), ("currency2", "USDT.POL")]);
+            let made = legacy.result("create_withdrawal", &both).await;
+            assert_eq!(text(&made, "amount"), ordered);
+        }
+        // Python's word for no currency.
+        let none = order(&[("amount", "7"), ("currency2", "None")]);
+        let made = legacy.result("create_withdrawal", &none).await;
+        assert_eq!(text(&made, "amount"), "7.00000000");
         // The sandbox's ETH is at 3000 dollars.
         let eth = order(&[("amount", "0.01"), ("currency2", "ETH"), ("add_tx_fee", "1")]);
         let made = legacy.result("create_withdrawal", &eth).await;
         assert_eq!(text(&made, "amount"), "30.00000000");
         assert_ne!(text(&made, "deposit_amount"), "30.00000000");
-    })
-    .await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn each_of_many_withdrawals_has_a_result_of_its_own() {
-    with_stack(|stack| async move {
-        let legacy = Legacy::of(&stack, &stack.merchant().await).await;
-        let (one, two) = (evm_address(1), evm_address(2));
-        let order = [
-            ("wd[wd1][amount]", "1.5"),
-            ("wd[wd1][address]", one.as_str()),
-            ("wd[wd1][currency]", "USDT.POL"),
-            ("wd[wd1][auto_confirm]", "1"),
-            ("wd[b][amount]", "2"),
-            ("wd[b][address]", "none"),
-            ("wd[b][currency]", "USDT.POL"),
-            ("wd[3][amount]", "2"),
-            ("wd[3][address]", two.as_str()),
-            ("wd[3][currency]", "USDC.POL"),
-        ];
-        let made = legacy.result("create_mass_withdrawal", &order).await;
-        assert_eq!((&made["wd1"]["error"], &made["wd1"]["status"]), (&json!("ok"), &json!(1)));
-        assert_eq!(text(&made["wd1"], "amount"), "1.50000000");
-        assert_eq!((&made["3"]["error"], &made["3"]["status"]), (&json!("ok"), &json!(0)));
-        let said = "Invalid withdrawal: address is not an address of this network";
-        assert_eq!(made["b"], json!({ "error": said }));
-        let history = legacy.result("get_withdrawal_history", &[("limit", "1")]).await;
-        assert_eq!(history.as_array().unwrap().len(), 1);
-        legacy.refusal("create_mass_withdrawal", &[], "No withdrawals in the request!").await;
-    })
-    .await;
-}
-
-/// Attack: many withdrawals are slow, the request's limit answers an error for all of them, and the
-/// shop orders again what is ordered already.
-#[tokio::test(flavor = "multi_thread")]
-async fn many_withdrawals_are_answered_in_time_with_a_result_of_each() {
-    with_configured_stack("api.request_timeout_seconds = 4\n", |stack| async move {
-        let legacy = Legacy::of(&stack, &stack.merchant().await).await;
-        let recipient = evm_address(1);
-        let mut order = Vec::new();
-        for n in 1..=3 {
-            for (field, value) in
-                [("amount", "1.5"), ("currency", "USDT.POL"), ("address", recipient.as_str())]
-            {
-                order.push((format!("wd[{n}][{field}]"), value));
-            }
-        }
-        let order: Vec<_> = order.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-        // Another request of the merchant holds its row.
-        let mut holding = stack.database.connect().await;
-        let mut held = holding.begin().await.unwrap();
-        sqlx::query("select from merchant for no key update").execute(&mut *held).await.unwrap();
-        let made = legacy.result("create_mass_withdrawal", &order).await;
-        held.rollback().await.unwrap();
-        let slow =
-            "The withdrawal took too long, look for it in the history before you order it again!";
-        let not_begun = "There was no time left for this withdrawal, order it again!";
-        let expected = json!({
-            "1": { "error": slow }, "2": { "error": not_begun }, "3": { "error": not_begun },
-        });
-        assert_eq!(made, expected);
-        // What was given up is rolled back.
-        assert_eq!(legacy.result("get_withdrawal_history", &[]).await, json!([]));
-        let again = legacy.result("create_mass_withdrawal", &order).await;
-        for n in ["1", "2", "3"] {
-            assert_eq!(again[n]["error"], "ok", "{again}");
-        }
-        let history = legacy.result("get_withdrawal_history", &[]).await;
-        assert_eq!(history.as_array().unwrap().len(), 3, "{history}");
     })
     .await;
 }
