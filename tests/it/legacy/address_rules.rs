@@ -6,6 +6,7 @@ use std::{collections::HashSet, sync::Arc};
 use gateway::{
     app::{market::set_currency::Change, sandbox::simulate::Deposit},
     asset::catalogue::Catalogue,
+    config::Config,
     money::BaseUnits,
     storage::{
         deposits::amounts::{self, AmountAt},
@@ -15,7 +16,7 @@ use gateway::{
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
 use support::{
-    server::stack::with_stack,
+    server::stack::{with_configured_stack, with_stack},
     shop::{Shop, payouts::evm_address, with_shop},
 };
 use tokio::task::JoinSet;
@@ -92,6 +93,33 @@ async fn requests_at_once_get_one_standing_address() {
             .await
             .unwrap();
         assert_eq!(count, 1);
+    })
+    .await;
+}
+
+/// An operator raises it for a shop that asks for an address per order.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_most_addresses_of_a_merchant_are_a_setting() {
+    const FEW: &str = "legacy.addresses_max = 2\nlegacy.pooled_addresses_max = 1\n";
+    const SAID: &str = "Too many addresses, use those that were given!";
+    with_configured_stack(FEW, |stack| async move {
+        let merchant = stack.merchant().await;
+        let legacy = Legacy::of(&stack, &merchant).await;
+        let standing = legacy.result("get_deposit_address", &USDT).await;
+        legacy.result("get_callback_address", &USDT).await;
+        // All EVM networks are one family.
+        for currency in ["USDT.POL", "ETH"] {
+            legacy.refusal("get_callback_address", &[("currency", currency)], SAID).await;
+        }
+        assert_eq!(legacy.result("get_deposit_address", &USDT).await, standing);
+        legacy.result("get_callback_address", &[("currency", "SOL")]).await;
+        legacy.refusal("get_callback_address", &[("currency", "SOL")], SAID).await;
+        let other = Legacy::of(&stack, &stack.merchant().await).await;
+        other.result("get_callback_address", &USDT).await;
+        let raise = |config: &mut Config| config.legacy.addresses_max = 3;
+        let legacy = Legacy::with(legacy.keys, stack.replica_of(raise).await);
+        legacy.result("get_callback_address", &USDT).await;
+        legacy.refusal("get_callback_address", &USDT, SAID).await;
     })
     .await;
 }
