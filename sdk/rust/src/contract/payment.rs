@@ -266,6 +266,10 @@ pub struct NewPaymentLink {
     /// Your own reference, which all its invoices carry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order_id: Option<String>,
+    /// Of a till: the PIN of 4 to 8 digits with which its devices are enrolled and unlocked, not
+    /// such as 0000 or 1234. Absent: each device chooses its own. It is never shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pin: Option<String>,
     /// The price. Absent: visitors choose the amount. Of a donation the amount that the page
     /// proposes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -286,13 +290,24 @@ pub struct NewPaymentLink {
     /// Amounts that the page offers, each with at most two decimals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggested_amounts: Option<Vec<Amount>>,
+    /// Of a till: the IANA name of the time zone in which its day begins; `UTC` if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_zone: Option<String>,
     /// The heading of the page and the description of its invoices; one line.
     pub title: String,
     /// `payment`: a fixed price, or one that the visitor chooses. `donation`: an amount that the
     /// donor chooses, with his name and a message if he likes. `subscription`: a fixed price that
-    /// is paid again every interval. It cannot be changed.
+    /// is paid again every interval. `pos`: a till, whose enrolled devices type each amount. It
+    /// cannot be changed.
     #[serde(rename = "type")]
     pub kind: String,
+}
+
+/// A device to enrol. It describes the input of the endpoint; nothing is read into it.
+#[derive(Debug, Clone, Serialize, Deserialize, Default)]
+pub struct NewTillDevice {
+    /// A name by which you know it, on one line.
+    pub name: String,
 }
 
 /// The deposit behind an informational IPN.
@@ -391,9 +406,10 @@ pub struct PaymentLink {
     pub accepted: Option<Vec<String>>,
     /// False: the page takes no payments.
     pub active: bool,
-    /// The button as HTML, to be pasted into a page. It needs no script.
+    /// The button as HTML, to be pasted into a page. It needs no script. Empty for a till.
     pub button_html: String,
-    /// The picture of a button (SVG) that leads to the page. `?lang=` chooses its language.
+    /// The picture of a button (SVG) that leads to the page. `?lang=` chooses its language. Empty
+    /// for a till, to which no button leads.
     pub button_url: String,
     /// Where buyers are redirected once their invoice is cancelled or expired.
     pub cancel_url: Option<String>,
@@ -402,6 +418,9 @@ pub struct PaymentLink {
     pub cycles_max: Option<i64>,
     /// Shown below the title.
     pub description: Option<String>,
+    /// Of a till: true if its devices are enrolled with the PIN that you set, false if each chooses
+    /// its own. Null for other links.
+    pub has_pin: Option<bool>,
     /// Of a subscription; else null, and so are the next ones.
     pub interval: Option<String>,
     /// How many intervals lie between two payments.
@@ -425,6 +444,8 @@ pub struct PaymentLink {
     /// Where buyers are redirected once they have paid.
     pub success_url: Option<String>,
     pub suggested_amounts: Vec<Amount>,
+    /// Of a till: the time zone in which its day begins; null is UTC.
+    pub time_zone: Option<String>,
     /// The heading of the page and the description of its invoices.
     pub title: String,
     /// As it was created; never changes.
@@ -459,6 +480,9 @@ pub struct PaymentLinkChanges {
     /// Your own reference, which new invoices carry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order_id: Option<String>,
+    /// Of a till: the PIN of devices that are enrolled from now on; null leaves it to each of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pin: Option<String>,
     /// New invoices cost this; those that exist keep their price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price_amount: Option<Amount>,
@@ -472,6 +496,9 @@ pub struct PaymentLinkChanges {
     pub success_url: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggested_amounts: Option<Vec<Amount>>,
+    /// Of a till: the IANA name of the time zone in which its day begins; null is `UTC`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_zone: Option<String>,
     /// The heading of the page and the description of new invoices; one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
@@ -565,4 +592,45 @@ pub struct SubscriptionList {
 pub struct TestMark {
     /// Always true.
     pub test: bool,
+}
+
+/// A device of a till. Fields are only ever added.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TillDevice {
+    pub created_at: String,
+    /// `pzd_` and 26 characters; never changes.
+    pub device_id: String,
+    /// The code was used then; null before.
+    pub enrolled_at: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// It was revoked then; null if it was not.
+    pub revoked_at: Option<String>,
+    /// Its last use, to the minute; null before the first.
+    pub seen_at: Option<String>,
+    /// `waiting` for its code, `expired` without it, `enrolled`, `locked` by too many wrong PINs,
+    /// `revoked`.
+    pub state: String,
+}
+
+/// The devices of a till: those in use first, each group the newest first.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TillDeviceList {
+    pub data: Vec<TillDevice>,
+}
+
+/// A code that enrols one browser as a device.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct TillEnrolment {
+    /// The code, shown this once. It enrols one browser.
+    pub code: String,
+    /// The code is good until then.
+    pub code_expires_at: String,
+    /// `pzd_` and 26 characters; never changes.
+    pub device_id: String,
+    /// The enrolment page with the code filled in, to be opened on the device or shown to its
+    /// camera as a QR code. It is as secret as the code.
+    pub enrol_url: String,
+    /// Its name.
+    pub name: String,
 }
