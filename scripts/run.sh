@@ -88,6 +88,14 @@ start_shop() {
     }
     say ""
     say "  A shop to buy from, with the checkout in its page: http://$listen"
+    payment_links "http://$listen"
+}
+
+# One payment link of each kind, from the shop at $1.
+payment_links() {
+    say "  Its payment links, which need no server (a month of the subscription takes a minute here; its reminders: $1/club;"
+    say "  the till's address makes one browser its device, within 15 minutes):"
+    curl -fsS --max-time 5 "$1/links.txt" | sed 's/^/    /'
 }
 
 trap stop_all EXIT

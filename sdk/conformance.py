@@ -332,6 +332,8 @@ class Scenario:
         seen.add(ok["key"])
         if ok["kind"] == "notice":
             return f"notice {ok['notice']['type']} {ok['event']['payment_status']}"
+        if ok["kind"] == "renewal":
+            return f"renewal {ok['renewal']['day_offset']} {ok['event']['payment_status']}"
         if ok["kind"] == "payment":
             return f"accepted {ok['event']['payment_status']}"
         return f"accepted {ok['event']['eventType']} {ok['event']['order']['state']}"

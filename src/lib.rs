@@ -5,7 +5,7 @@
 //! - [`money`]: exact amounts; `vocabulary`: closed sets of texts. [`asset`]: networks, currencies,
 //!   addresses.
 //! - `account`: accounts of the dashboard. [`merchant`], [`ledger`], [`deposit`], [`invoice`],
-//!   [`subscription`], [`link`], [`legacy`], [`payout`], [`nc_payout`], [`webhook`],
+//!   [`subscription`], [`link`], [`till`], [`payout`], [`nc_payout`], [`legacy`], [`webhook`],
 //!   [`accounting`], [`mail`]: the rules. They build with `--no-default-features`.
 //! - behind feature `io`: `egress`, `retry`, `telemetry` (leaves), then `storage` (all SQL),
 //!   `broker` (all queue names), `chain`, `rate`, above them `config`, which composes their
@@ -26,6 +26,7 @@ pub mod money;
 pub mod nc_payout;
 pub mod payout;
 pub mod subscription;
+pub mod till;
 pub mod vocabulary;
 pub mod webhook;
 

@@ -71,8 +71,15 @@ pub fn parse_members(bytes: &[u8]) -> Result<Members, ApiError> {
 }
 
 /// The fields of a submitted HTML form.
-#[derive(Debug)]
+#[derive(Default)]
 pub struct Fields(Vec<(String, String)>);
+
+/// The names alone: values are passwords, PINs and codes too.
+impl fmt::Debug for Fields {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.iter().map(|(name, _)| name)).finish()
+    }
+}
 
 impl Fields {
     pub fn text(&self, name: &str) -> Option<String> {

@@ -25,6 +25,7 @@ pub enum ApiError {
     PaymentNotFound,
     EventNotFound,
     LinkNotFound,
+    DeviceNotFound,
     SubscriptionNotFound,
     UnknownPath,
     MethodNotAllowed,
@@ -98,6 +99,7 @@ impl ApiError {
             Self::PaymentNotFound => (StatusCode::NOT_FOUND, "PAYMENT_NOT_FOUND"),
             Self::EventNotFound => (StatusCode::NOT_FOUND, "EVENT_NOT_FOUND"),
             Self::LinkNotFound => (StatusCode::NOT_FOUND, "LINK_NOT_FOUND"),
+            Self::DeviceNotFound => (StatusCode::NOT_FOUND, "DEVICE_NOT_FOUND"),
             Self::ReportNotFound => (StatusCode::NOT_FOUND, "REPORT_NOT_FOUND"),
             Self::SubscriptionNotFound => (StatusCode::NOT_FOUND, "SUBSCRIPTION_NOT_FOUND"),
             Self::UnknownPath => (StatusCode::NOT_FOUND, "NOT_FOUND"),
@@ -141,6 +143,7 @@ impl ApiError {
             Self::PaymentNotFound => "no payment has this id or order_id",
             Self::EventNotFound => "no event of the last 90 days has this id",
             Self::LinkNotFound => "no link has this id",
+            Self::DeviceNotFound => "no device of this link has this id",
             Self::ReportNotFound => {
                 "there is no report of this month: it is not over or not reported yet, or before the merchant"
             }
@@ -271,10 +274,11 @@ mod tests {
         (503, "EXPORT_HISTORY_UNAVAILABLE"),
     ];
     /// Ours, for cases without a row in the specification's table.
-    const OURS: [(u16, &str); 5] = [
+    const OURS: [(u16, &str); 6] = [
         (404, "NOT_FOUND"),
         (404, "EVENT_NOT_FOUND"),
         (404, "LINK_NOT_FOUND"),
+        (404, "DEVICE_NOT_FOUND"),
         (404, "SUBSCRIPTION_NOT_FOUND"),
         (405, "METHOD_NOT_ALLOWED"),
     ];
@@ -292,6 +296,7 @@ mod tests {
             PaymentNotFound,
             EventNotFound,
             LinkNotFound,
+            DeviceNotFound,
             SubscriptionNotFound,
             UnknownPath,
             MethodNotAllowed,

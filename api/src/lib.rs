@@ -30,6 +30,7 @@ mod request_id;
 pub mod sandbox;
 pub mod status;
 pub mod subscription;
+pub mod till;
 
 use std::{sync::Arc, time::Duration};
 
@@ -39,7 +40,7 @@ use axum::{
     http::Method,
     middleware::{self, Next},
     response::{IntoResponse, Response},
-    routing::{MethodRouter, get, patch, post},
+    routing::{MethodRouter, delete, get, patch, post},
 };
 use gateway::{
     app::{Gateway, accounting::export::REQUEST_TIME_MAX},
@@ -132,6 +133,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         row(Method::POST, "/v1/webhooks/test", Merchant, LISTED, post(event::test_event::send)),
     ];
     all.extend(link_endpoints());
+    all.extend(device_endpoints());
     all.extend(subscription_endpoints());
     all.extend(export_endpoints());
     all
@@ -151,6 +153,22 @@ fn link_endpoints() -> [Endpoint; 4] {
         row(Method::GET, "/v1/links", LISTED, get(links::list)),
         row(Method::GET, "/v1/links/{id}", READ, get(links::read)),
         row(Method::PATCH, "/v1/links/{id}", CHANGED, patch(links::change)),
+    ]
+}
+
+fn device_endpoints() -> [Endpoint; 3] {
+    use ApiError::{DeviceNotFound, LinkNotFound};
+    use till::route as devices;
+    const CREATED: &[ApiError] = &[INVALID, LinkNotFound];
+    const REVOKED: &[ApiError] = &[LinkNotFound, DeviceNotFound];
+    const DEVICES: &str = "/v1/links/{id}/devices";
+    const DEVICE: &str = "/v1/links/{id}/devices/{device_id}";
+    let access = Access::Merchant;
+    let row = |method, path, errors, handler| Endpoint { method, path, access, errors, handler };
+    [
+        row(Method::POST, DEVICES, CREATED, post(devices::create)),
+        row(Method::GET, DEVICES, CREATED, get(devices::list)),
+        row(Method::DELETE, DEVICE, REVOKED, delete(devices::revoke)),
     ]
 }
 
@@ -259,6 +277,7 @@ pub fn checkout_router(gateway: State) -> Router {
             get(subscription::unsubscribe::show).post(subscription::unsubscribe::stop),
         );
     routes = routes.route("/l/{id}/button.svg", get(link::button::picture));
+    routes = till::page::add_to(routes);
     finish(routes.layer(CompressionLayer::new()), gateway)
 }
 

@@ -40,6 +40,7 @@ impl From<&ApiError> for General {
             | ApiError::PaymentNotFound
             | ApiError::EventNotFound
             | ApiError::LinkNotFound
+            | ApiError::DeviceNotFound
             | ApiError::SubscriptionNotFound
             | ApiError::UnknownPath
             | ApiError::MethodNotAllowed

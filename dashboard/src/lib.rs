@@ -41,6 +41,7 @@ mod routes;
 mod settings;
 mod shell;
 mod sign_in;
+mod subscriptions;
 mod team;
 mod upload;
 mod visit;

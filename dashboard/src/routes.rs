@@ -12,7 +12,7 @@ use crate::{
     events, help, invitation, links, merchants, networks, operator, operator_payouts, overview,
     payments,
     payouts::{self, nc_payouts as nc},
-    reports, settings, sign_in, team,
+    reports, settings, sign_in, subscriptions, team,
 };
 
 /// One row of the table.
@@ -83,6 +83,11 @@ fn merchant() -> Vec<Route> {
         act("/links/new", A::LinkCreate, post(links::new::submit)),
         read("/links/{id}", A::LinkView, get(links::detail::page)),
         act("/links/{id}/switch", A::LinkChange, post(links::detail::switch)),
+        act("/links/{id}/devices", A::DeviceEnrol, post(links::devices::enrol)),
+        act("/links/{id}/devices/{device}/revoke", A::DeviceRevoke, post(links::devices::revoke)),
+        read("/subscriptions", A::SubscriptionView, get(subscriptions::list)),
+        read("/subscriptions/{id}", A::SubscriptionView, get(subscriptions::page)),
+        act("/subscriptions/{id}/cancel", A::SubscriptionCancel, post(subscriptions::cancel)),
         read("/payouts", A::PayoutView, get(payouts::list)),
         act("/payouts", A::PayoutCreate, post(payouts::compose::create)),
         read("/payouts/new", A::PayoutPreview, get(payouts::compose::page)),
@@ -113,6 +118,8 @@ fn merchant() -> Vec<Route> {
         read("/developers", A::DevelopersView, get(developers::page)),
         act("/developers/key", A::KeyRotate, post(developers::rotate_key)),
         act("/developers/secret", A::SecretRotate, post(developers::rotate_secret)),
+        act("/developers/legacy", A::LegacyKeyRotate, post(developers::legacy::rotate)),
+        act("/developers/legacy/revoke", A::LegacyKeyRevoke, post(developers::legacy::revoke)),
         read("/settings", A::SettingsView, get(settings::page)),
         act("/settings", A::SettingsChange, post(settings::submit)),
         read("/team", A::TeamView, get(team::page)),

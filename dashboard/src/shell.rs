@@ -26,6 +26,7 @@ const PLACES: &[(Action, &str, &str)] = &[
     (Action::OverviewView, "/", "Overview"),
     (Action::PaymentView, "/payments", "Payments"),
     (Action::LinkView, "/links", "Links"),
+    (Action::SubscriptionView, "/subscriptions", "Subscriptions"),
     (Action::PayoutView, "/payouts", "Payouts"),
     (Action::EventView, "/events", "Events"),
     (Action::BalanceView, "/balance", "Balance"),

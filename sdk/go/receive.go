@@ -62,8 +62,8 @@ func OnceInMemory() Once {
 // bodyMax is far above any delivery.
 const bodyMax = 1 << 20
 
-// PaymentIPNReceiver is an http.Handler for payment IPNs: it verifies, keeps notices and tests
-// apart, and acts once per payment and status.
+// PaymentIPNReceiver is an http.Handler for payment IPNs: it verifies, keeps notices, renewals and
+// tests apart, and acts once per payment and status.
 type PaymentIPNReceiver struct {
 	// Secrets: one, or two while the old one is being replaced.
 	Secrets []string
@@ -74,6 +74,9 @@ type PaymentIPNReceiver struct {
 	// OnNotice, if set, is told of money beside or after the payment. Show it to a person; never ship
 	// on it.
 	OnNotice func(ctx context.Context, notice Notice, payment PaymentIpn, tx *sql.Tx) error
+	// OnRenewal, if set, is told of a subscription that is due. Mail RenewalURL to the subscriber
+	// unless the gateway does; ship nothing. payment is the latest invoice, mostly finished.
+	OnRenewal func(ctx context.Context, renewal Renewal, payment PaymentIpn, tx *sql.Tx) error
 }
 
 func (r *PaymentIPNReceiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
@@ -87,15 +90,22 @@ func (r *PaymentIPNReceiver) ServeHTTP(w http.ResponseWriter, request *http.Requ
 			return nil
 		}
 		return r.Once(ctx, event.Key, func(tx *sql.Tx) error {
-			if event.Notice == nil {
-				return r.OnPayment(ctx, event.Payment, tx)
-			}
-			if r.OnNotice == nil {
-				return nil
-			}
-			return r.OnNotice(ctx, *event.Notice, event.Payment, tx)
+			return r.act(ctx, event, tx)
 		})
 	})
+}
+
+func (r *PaymentIPNReceiver) act(ctx context.Context, event *PaymentEvent, tx *sql.Tx) error {
+	switch {
+	case event.Notice != nil && r.OnNotice != nil:
+		return r.OnNotice(ctx, *event.Notice, event.Payment, tx)
+	case event.Renewal != nil && r.OnRenewal != nil:
+		return r.OnRenewal(ctx, *event.Renewal, event.Payment, tx)
+	case event.Notice != nil || event.Renewal != nil:
+		return nil
+	default:
+		return r.OnPayment(ctx, event.Payment, tx)
+	}
 }
 
 // PayoutWebhookReceiver is an http.Handler for webhooks of mass payouts: it verifies, keeps tests

@@ -23,10 +23,13 @@ const maxAge = 10 * time.Minute
 // PaymentEvent is a payment IPN that verified.
 type PaymentEvent struct {
 	Payment PaymentIpn
-	// Notice is nil if the payment reached its PaymentStatus: the one kind of event to act on.
-	// Otherwise money came beside or after the payment. That is for a person: it changes nothing, and
-	// PaymentStatus only repeats the state of the invoice. Never ship on it.
+	// Notice: money came beside or after the payment. That is for a person: it changes nothing, and
+	// PaymentStatus only repeats the state of the invoice. Never ship on it. Without a notice, a
+	// renewal and a test the payment reached its PaymentStatus: the one kind of event to act on.
 	Notice *Notice
+	// Renewal: a subscription is due. Mail RenewalURL to the subscriber unless the gateway does,
+	// and ship nothing: Payment is the latest invoice as it stands, mostly finished.
+	Renewal *Renewal
 	// Key: act once per key.
 	Key string
 	// IsTest: you, or your operator, tried the receiver. Nothing was paid: answer 200 and do nothing
@@ -44,8 +47,9 @@ func VerifyPaymentIPN(rawBody []byte, signature string, now time.Time, secrets .
 	var body struct {
 		PaymentIpn
 		Gateway struct {
-			Notice *Notice `json:"notice"`
-			Test   bool    `json:"test"`
+			Notice  *Notice  `json:"notice"`
+			Renewal *Renewal `json:"renewal"`
+			Test    bool     `json:"test"`
 		} `json:"_gateway"`
 	}
 	if json.Unmarshal(rawBody, &body) != nil {
@@ -54,9 +58,10 @@ func VerifyPaymentIPN(rawBody []byte, signature string, now time.Time, secrets .
 	if err := fresh(body.EventAt, now); err != nil {
 		return nil, err
 	}
-	event := PaymentEvent{Payment: body.PaymentIpn, Notice: body.Gateway.Notice, IsTest: body.Gateway.Test}
+	part := body.Gateway
+	event := PaymentEvent{Payment: body.PaymentIpn, Notice: part.Notice, Renewal: part.Renewal, IsTest: part.Test}
 	event.Key = body.PaymentID + " " + string(body.PaymentStatus)
-	if event.Notice != nil || event.IsTest {
+	if event.Notice != nil || event.Renewal != nil || event.IsTest {
 		event.Key = body.EventID
 	}
 	return &event, nil

@@ -49,9 +49,16 @@ vocabulary! {
         LinkView = "link.view",
         LinkCreate = "link.create",
         LinkChange = "link.change",
+        DeviceEnrol = "device.enrol",
+        DeviceRevoke = "device.revoke",
+        SubscriptionView = "subscription.view",
+        SubscriptionCancel = "subscription.cancel",
         DevelopersView = "developers.view",
         KeyRotate = "key.rotate",
         SecretRotate = "secret.rotate",
+        /// The keys of the `/legacy` adapter, first ones and others.
+        LegacyKeyRotate = "legacy-key.rotate",
+        LegacyKeyRevoke = "legacy-key.revoke",
         SettingsView = "settings.view",
         SettingsChange = "settings.change",
         OperatorView = "operator.view",
@@ -145,10 +152,12 @@ impl Action {
             | Self::BalanceView
             | Self::ReportView
             | Self::LinkView
+            | Self::SubscriptionView
             | Self::SettingsView => ALL_OF_MERCHANT,
             Self::LinkCreate | Self::LinkChange => &[Owner, Developer, Finance],
+            Self::DeviceEnrol | Self::DeviceRevoke => &[Owner, Developer, Finance],
             Self::PaymentCreate => &[Owner, Developer, Finance],
-            Self::PaymentCancel => &[Owner, Finance],
+            Self::PaymentCancel | Self::SubscriptionCancel => &[Owner, Finance],
             Self::EventResend | Self::EventTest | Self::DevelopersView => &[Owner, Developer],
             Self::PayoutView => ALL_OF_MERCHANT,
             Self::PayoutPreview
@@ -159,6 +168,7 @@ impl Action {
             | Self::NcPayoutCreate
             | Self::NcPayoutSubmit => &[Owner, Finance],
             Self::KeyRotate | Self::SecretRotate => &[Owner, Developer],
+            Self::LegacyKeyRotate | Self::LegacyKeyRevoke => &[Owner, Developer],
             Self::SettingsChange => &[Owner],
             Self::OperatorView | Self::MerchantView | Self::DeadLetterView => ALL_OPERATORS,
             Self::MerchantPagesView | Self::CurrencyView | Self::NetworkView => ALL_OPERATORS,
@@ -206,6 +216,8 @@ impl Action {
                 | Self::OperatorTeamRemove
                 | Self::KeyRotate
                 | Self::SecretRotate
+                | Self::LegacyKeyRotate
+                | Self::LegacyKeyRevoke
                 | Self::SettingsChange
                 | Self::PayoutConfirm
                 | Self::MerchantCreate
@@ -219,7 +231,11 @@ impl Action {
     /// The screen with the form of this action.
     pub const fn screen(self) -> &'static str {
         match self {
-            Self::KeyRotate | Self::SecretRotate | Self::DevelopersView => "/developers",
+            Self::KeyRotate
+            | Self::SecretRotate
+            | Self::LegacyKeyRotate
+            | Self::LegacyKeyRevoke
+            | Self::DevelopersView => "/developers",
             Self::SettingsChange | Self::SettingsView => "/settings",
             Self::MerchantCreate
             | Self::MerchantSuspend
@@ -246,7 +262,12 @@ impl Action {
             Self::EventView | Self::EventResend | Self::EventTest => "/events",
             Self::BalanceView => "/balance",
             Self::ReportView => "/reports",
-            Self::LinkView | Self::LinkCreate | Self::LinkChange => "/links",
+            Self::LinkView
+            | Self::LinkCreate
+            | Self::LinkChange
+            | Self::DeviceEnrol
+            | Self::DeviceRevoke => "/links",
+            Self::SubscriptionView | Self::SubscriptionCancel => "/subscriptions",
             Self::SessionOpen
             | Self::CodeEnter
             | Self::AnnouncementDismiss

@@ -24,6 +24,7 @@ pub mod operator;
 pub mod payout;
 pub mod sandbox;
 pub mod subscription;
+pub mod till;
 
 use std::{
     collections::HashMap,

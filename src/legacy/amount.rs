@@ -10,6 +10,8 @@ const PARTS: u128 = 10_u128.pow(PLACES);
 pub struct Parts(u128);
 
 impl Parts {
+    pub const ZERO: Self = Self(0);
+
     /// Of an amount due: the buyer must not be asked for less than the invoice needs.
     pub const fn rounded_up(units: BaseUnits, decimals: u32) -> Self {
         if decimals > PLACES {
@@ -47,8 +49,21 @@ const fn power(exponent: u32) -> u128 {
 /// A price in a coin, at the places that both the coin and the dialect have. Scripts that compute
 /// with floats send more, such as `0.30000000000000004`.
 pub fn price_rounded_up(price: Price, decimals: u32) -> Price {
-    let unit = power(PRICE_SCALE - decimals.min(PLACES));
+    let unit = unit_of(decimals);
     Price::from_atoms(price.atoms().div_ceil(unit).saturating_mul(unit))
+}
+
+/// The same of an amount that is paid out: no more leaves than was asked for, and what is paid is
+/// what the dialect can say.
+pub fn price_rounded_down(price: Price, decimals: u32) -> Price {
+    let unit = unit_of(decimals);
+    Price::from_atoms(price.atoms() / unit * unit)
+}
+
+/// The least part of a price in a coin.
+const fn unit_of(decimals: u32) -> u128 {
+    let places = if decimals < PLACES { decimals } else { PLACES };
+    power(PRICE_SCALE - places)
 }
 
 #[cfg(test)]
@@ -74,16 +89,18 @@ mod tests {
 
     #[test]
     fn a_price_in_a_coin_keeps_the_places_of_the_coin_and_eight_at_most() {
-        for (sent, decimals, kept) in [
-            ("0.30000000000000004", 18, "0.30000001"),
-            ("0.30000000000000004", 6, "0.300001"),
-            ("0.3", 8, "0.3"),
-            ("0.00000001", 8, "0.00000001"),
-            ("0.000000000000000001", 24, "0.00000001"),
-            ("1.5", 0, "2"),
+        for (sent, decimals, up, down) in [
+            ("0.30000000000000004", 18, "0.30000001", "0.3"),
+            ("0.30000000000000004", 6, "0.300001", "0.3"),
+            ("0.3", 8, "0.3", "0.3"),
+            ("0.19999999999999998", 18, "0.2", "0.19999999"),
+            ("0.00000001", 8, "0.00000001", "0.00000001"),
+            ("0.000000000000000001", 24, "0.00000001", "0"),
+            ("1.5", 0, "2", "1"),
         ] {
-            let price = price_rounded_up(Price::parse(sent).unwrap(), decimals);
-            assert_eq!(price.to_decimal(), kept);
+            let price = Price::parse(sent).unwrap();
+            assert_eq!(price_rounded_up(price, decimals).to_decimal(), up);
+            assert_eq!(price_rounded_down(price, decimals).to_decimal(), down);
         }
     }
 }

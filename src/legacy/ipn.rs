@@ -20,7 +20,6 @@ use crate::{
 pub const CONTENT_TYPE: &str = "application/x-www-form-urlencoded";
 const VERSION: &str = "1.0";
 const MODE: &str = "hmac";
-const EVENT_ID_PREFIX: &str = "evt_";
 const DONE: i8 = 100;
 
 /// Order in which an order's fields are sent; others of them come after these.
@@ -83,10 +82,31 @@ struct Notice {
     kind: String,
 }
 
-/// The parts of an IPN that its event does not contain.
-pub struct Context<'a> {
+/// The parts of every IPN that its event does not contain.
+#[derive(Debug, Clone, Copy)]
+pub struct Envelope<'a> {
     pub event_id: &'a str,
     pub merchant_id: Uuid,
+}
+
+impl Envelope<'_> {
+    /// The fields with which every IPN begins. The id is our event's, without the prefix of its
+    /// kind.
+    pub(super) fn fields(&self, ipn_type: &str) -> Vec<(&'static str, String)> {
+        let id = self.event_id.split_once('_').map_or(self.event_id, |(_, id)| id);
+        vec![
+            ("ipn_version", VERSION.to_owned()),
+            ("ipn_type", ipn_type.to_owned()),
+            ("ipn_mode", MODE.to_owned()),
+            ("ipn_id", id.to_owned()),
+            ("merchant", keys::merchant_id(self.merchant_id)),
+        ]
+    }
+}
+
+/// The parts of an invoice's IPN that its event does not contain.
+pub struct Context<'a> {
+    pub envelope: Envelope<'a>,
     pub order: &'a Order,
     /// Confirmations that the network of the payment requires.
     pub required_confirmations: u64,
@@ -119,18 +139,13 @@ impl Event {
     fn fields<'a>(&self, context: &Context<'a>) -> Result<Vec<(&'a str, String)>, DamagedPayload> {
         let code = status::code_of_merchant(&self.payment_status).ok_or(DamagedPayload)?;
         let (order, paid) = (context.order, self.paid()?);
-        let event_id = context.event_id;
-        let mut fields = vec![
-            ("ipn_version", VERSION.to_owned()),
-            ("ipn_type", order.ipn_type.as_str().to_owned()),
-            ("ipn_mode", MODE.to_owned()),
-            ("ipn_id", event_id.strip_prefix(EVENT_ID_PREFIX).unwrap_or(event_id).to_owned()),
-            ("merchant", keys::merchant_id(context.merchant_id)),
+        let mut fields: Vec<(&'a str, String)> = context.envelope.fields(order.ipn_type.as_str());
+        fields.extend([
             ("status", code.to_string()),
             ("status_text", status::text(code).to_owned()),
             ("txn_id", order.txn_id.clone()),
             ("currency1", order.currency1.clone()),
-        ];
+        ]);
         if let Some(paid) = &paid {
             fields.push(("currency2", paid.code.clone()));
         }
@@ -138,7 +153,7 @@ impl Event {
         if let Some(paid) = paid {
             fields.push(("amount2", paid.due));
             // Nothing is taken of a payment here.
-            fields.push(("fee", "0.00000000".to_owned()));
+            fields.push(("fee", Parts::ZERO.text()));
             if order.ipn_type != IpnType::Api {
                 fields.push(("net", paid.received.clone()));
             }
@@ -208,8 +223,10 @@ mod tests {
     fn told(payload: &str, ipn_type: IpnType) -> Result<String, DamagedPayload> {
         let order = order(ipn_type);
         Event::read(payload)?.body(&Context {
-            event_id: "evt_0192f0c12a3b7c4d8e5f0123456789ab",
-            merchant_id: Uuid::from_u128(0xab),
+            envelope: Envelope {
+                event_id: "evt_0192f0c12a3b7c4d8e5f0123456789ab",
+                merchant_id: Uuid::from_u128(0xab),
+            },
             order: &order,
             required_confirmations: 2,
         })

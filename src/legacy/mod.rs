@@ -4,6 +4,7 @@
 //! Pure: codes, signatures, encodings and texts. [`order`] is what an invoice of the adapter keeps
 //! beside the invoice itself, [`ipn`] its webhooks, which share no signing routine with the others.
 
+pub mod address;
 pub mod amount;
 pub mod button;
 pub mod envelope;
@@ -14,5 +15,6 @@ pub mod order;
 pub mod refusal;
 pub mod sign;
 pub mod status;
+pub mod withdrawal;
 
 pub use refusal::Refusal;

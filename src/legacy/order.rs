@@ -53,7 +53,7 @@ impl Order {
     }
 }
 
-fn new_txn_id() -> String {
+pub(super) fn new_txn_id() -> String {
     id::bearer("").to_ascii_uppercase()
 }
 

@@ -40,8 +40,37 @@ pub enum Refusal {
     Field(&'static str),
     #[error("Invalid merchant ID!")]
     Merchant,
+    #[error("Invalid nonce: it must be a whole number, and higher than in every request before!")]
+    Nonce,
     #[error("Transaction not found")]
     NotFound,
+    #[error("Withdrawal not found")]
+    NoWithdrawal,
+    #[error("That coin cannot be withdrawn here!")]
+    NotWithdrawable,
+    #[error("$PayByName tags and domains are not supported!")]
+    PayByName,
+    /// A fault of the recipient's address or of the amount, as payouts word it.
+    #[error("Invalid withdrawal: {0}")]
+    Withdrawal(String),
+    #[error("The withdrawal is {0} and cannot be cancelled any more!")]
+    TooLateToCancel(&'static str),
+    #[error("Too many open withdrawals, try again when some have ended!")]
+    WithdrawalQuota,
+    #[error("The network's fee is not known, try again later!")]
+    NoFee,
+    #[error("No withdrawals in the request!")]
+    NoWithdrawals,
+    #[error("No more than {max} withdrawals can be ordered at once!")]
+    TooManyWithdrawals { max: usize },
+    /// Nothing of it is done.
+    #[error("There was no time left for this withdrawal, order it again!")]
+    NoTime,
+    /// It was begun, and may be ordered.
+    #[error("The withdrawal took too long, look for it in the history before you order it again!")]
+    Unclear,
+    #[error("Too many addresses, use those that were given!")]
+    AddressQuota,
     #[error("No more than {max} transactions can be looked up at once!")]
     TooMany { max: usize },
     #[error("Too many open transactions, try again when some have ended!")]

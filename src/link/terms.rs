@@ -11,6 +11,7 @@ pub const ACCEPTED_MAX: usize = 200;
 pub const CYCLES_MAX: u32 = 1_000;
 pub const TITLE_CHARS_MAX: usize = 120;
 pub const DESCRIPTION_CHARS_MAX: usize = 2_000;
+pub const TIME_ZONE_CHARS_MAX: usize = 64;
 
 /// The largest amount of an open price whose link sets none: a slip of the finger must not create
 /// an invoice about millions.
@@ -40,6 +41,8 @@ pub struct Terms {
     pub cycles_max: Option<u32>,
     /// Of a subscription in the sandbox: seconds that a day takes.
     pub sandbox_day_seconds: Option<u32>,
+    /// Of a till: the IANA name of the time zone in which its day begins; `None`: UTC.
+    pub time_zone: Option<String>,
     pub success_url: Option<String>,
     pub cancel_url: Option<String>,
     pub ipn_callback_url: Option<String>,
@@ -81,6 +84,12 @@ pub enum TermsError {
     Cycles,
     #[error("sandbox_day_seconds must be 1 to 86400")]
     DaySeconds,
+    #[error("{0} is not for links of type pos: the cashier types each amount")]
+    TypedAtTill(&'static str),
+    #[error("time_zone is for links of type pos")]
+    NoTill,
+    #[error("time_zone must be a name such as Europe/Berlin")]
+    TimeZone,
 }
 
 /// Reason why an amount of a visitor is refused.
@@ -99,7 +108,7 @@ impl Terms {
     pub const fn is_open(&self) -> bool {
         match self.kind {
             LinkKind::Payment => self.price_amount.is_none(),
-            LinkKind::Donation => true,
+            LinkKind::Donation | LinkKind::Pos => true,
             LinkKind::Subscription => false,
         }
     }
@@ -154,7 +163,29 @@ impl Terms {
         if self.single_use && self.kind != LinkKind::Payment {
             return Err(TermsError::SingleUse);
         }
+        self.check_till()?;
         self.check_subscription()
+    }
+
+    /// Names of time zones are checked by the database, which counts the days.
+    fn check_till(&self) -> Result<(), TermsError> {
+        if self.kind != LinkKind::Pos {
+            return if self.time_zone.is_some() { Err(TermsError::NoTill) } else { Ok(()) };
+        }
+        if self.price_amount.is_some() {
+            return Err(TermsError::TypedAtTill("price_amount"));
+        }
+        if !self.suggested_amounts.is_empty() {
+            return Err(TermsError::TypedAtTill("suggested_amounts"));
+        }
+        let is_name = |zone: &String| {
+            let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"/_+-".contains(&byte);
+            (1..=TIME_ZONE_CHARS_MAX).contains(&zone.len()) && zone.bytes().all(is_letter)
+        };
+        if self.time_zone.as_ref().is_some_and(|zone| !is_name(zone)) {
+            return Err(TermsError::TimeZone);
+        }
+        Ok(())
     }
 
     fn check_subscription(&self) -> Result<(), TermsError> {
@@ -264,6 +295,7 @@ mod tests {
             period: None,
             cycles_max: None,
             sandbox_day_seconds: None,
+            time_zone: None,
             success_url: None,
             cancel_url: None,
             ipn_callback_url: None,
@@ -403,5 +435,38 @@ mod tests {
         }
         // A visitor cannot choose another price.
         assert_eq!(subscription().amount(""), Ok(price("5")));
+    }
+
+    #[test]
+    fn a_till_leaves_the_amount_to_its_cashier_and_alone_has_a_time_zone() {
+        let zone = |name: &str| Some(name.to_owned());
+        let till = || terms(LinkKind::Pos);
+        let long = "x".repeat(65);
+        for (terms, expected) in [
+            (till(), Ok(())),
+            (Terms { time_zone: zone("Europe/Berlin"), ..till() }, Ok(())),
+            (Terms { time_zone: zone("Etc/GMT+5"), ..till() }, Ok(())),
+            (Terms { max_amount: Some(price("500")), ..till() }, Ok(())),
+            (Terms { time_zone: zone(""), ..till() }, Err(TermsError::TimeZone)),
+            (Terms { time_zone: zone("Europe/Berlin'"), ..till() }, Err(TermsError::TimeZone)),
+            (Terms { time_zone: zone(&long), ..till() }, Err(TermsError::TimeZone)),
+            (
+                Terms { price_amount: Some(price("5")), ..till() },
+                Err(TermsError::TypedAtTill("price_amount")),
+            ),
+            (
+                Terms { suggested_amounts: vec![price("5")], ..till() },
+                Err(TermsError::TypedAtTill("suggested_amounts")),
+            ),
+            (Terms { single_use: true, ..till() }, Err(TermsError::SingleUse)),
+            (
+                Terms { time_zone: zone("UTC"), ..terms(LinkKind::Donation) },
+                Err(TermsError::NoTill),
+            ),
+        ] {
+            assert_eq!(terms.check(), expected, "{terms:?}");
+        }
+        assert_eq!(till().amount("12.50"), Ok(price("12.5")));
+        assert!(till().is_open());
     }
 }

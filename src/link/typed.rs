@@ -37,7 +37,7 @@ pub fn amount(text: &str) -> Result<Price, NotTyped> {
 }
 
 /// An Arabic digit or separator as its European one.
-fn plain(letter: char) -> char {
+pub fn plain(letter: char) -> char {
     let zero = match letter {
         ',' | '\u{66b}' => return '.',
         '\u{660}'..='\u{669}' => '\u{660}',

@@ -8,6 +8,8 @@ vocabulary! {
         Payment = "payment",
         Donation = "donation",
         Subscription = "subscription",
+        /// A till: the invoices are created by its enrolled devices.
+        Pos = "pos",
     }
 }
 
@@ -17,6 +19,7 @@ impl LinkKind {
             Self::Payment => InvoiceType::Payment,
             Self::Donation => InvoiceType::Donation,
             Self::Subscription => InvoiceType::Subscription,
+            Self::Pos => InvoiceType::Pos,
         }
     }
 }

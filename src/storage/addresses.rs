@@ -381,7 +381,7 @@ pub async fn lower_starting_balance(
     Ok(done.rows_affected() == 1)
 }
 
-/// The merchant whose invoice or payout order has an address: `keys[n]` is its spelling in
+/// The merchant who, or whose invoice or payout order, has an address: `keys[n]` is its spelling in
 /// `families[n]`. Index: `deposit_address_unique`.
 pub async fn merchant_of(
     connection: &mut PgConnection,
@@ -390,12 +390,13 @@ pub async fn merchant_of(
 ) -> Result<Option<Uuid>, StorageError> {
     let merchant = sqlx::query_scalar!(
         r#"
-        select coalesce(i.merchant_id, o.merchant_id) as "merchant_id!"
+        select coalesce(i.merchant_id, o.merchant_id, l.merchant_id) as "merchant_id!"
         from unnest($1::text[], $2::text[]) as wanted (family, match_key)
         join deposit_address a on a.family = wanted.family and a.match_key = wanted.match_key
         left join invoice i on i.id = a.invoice_id
         left join payout_order o on o.id = a.payout_order_id
-        where num_nonnulls(a.invoice_id, a.payout_order_id) > 0
+        left join legacy_address l on l.address_id = a.id
+        where num_nonnulls(a.invoice_id, a.payout_order_id, l.address_id) > 0
         limit 1
         "#,
         families,

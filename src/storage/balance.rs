@@ -19,7 +19,8 @@ pub struct AssetRow {
 
 /// One row for each asset of which any amount is not zero, of one moment: the subtotals of what is
 /// sealed, and the entries behind it. An entry behind the last sealed one has a larger id, and its
-/// transaction cannot have begun an hour before that one's. Indices: `ledger_subtotal_pkey`,
+/// transaction cannot have begun an hour before that one's. Pending are deposits of invoices and
+/// those at the merchant's own addresses. Indices: `ledger_subtotal_pkey`,
 /// `ledger_entry_by_credit_time`, `ledger_entry_by_debit_time`, `deposit_unsettled`,
 /// `payout_order_by_merchant`.
 pub async fn of_merchant(
@@ -61,6 +62,12 @@ pub async fn of_merchant(
             from deposit d
             join invoice i on i.id = d.invoice_id
             where d.state in ('seen', 'final') and d.token_id is not null and d.amount is not null and i.merchant_id = $1
+            union all
+            select d.token_id, 'pending', d.amount
+            from deposit d
+            join legacy_address a on a.address_id = d.address_id
+            where d.state in ('seen', 'final') and d.invoice_id is null and d.payout_order_id is null
+              and d.token_id is not null and d.amount is not null and a.merchant_id = $1
             union all
             select o.token_id, 'in_payouts', o.credited + o.late - o.kept - o.paid - o.returned
             from payout_order o

@@ -143,7 +143,8 @@ pub async fn next(
             due_addresses!(
                 r#"
                 where a.family = $1 and (a.created_at, a.id) > ($2, $3)
-                  and (a.invoice_id is not null or $5 and a.payout_order_id is not null)
+                  and (a.invoice_id is not null or $5 and a.payout_order_id is not null
+                       or exists (select from legacy_address l where l.address_id = a.id))
                 order by a.created_at, a.id
                 limit $4
                 "#;

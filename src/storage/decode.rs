@@ -10,8 +10,8 @@ use sqlx::{
 
 use super::numeric;
 use crate::{
-    account, asset::Network, deposit, invoice, ledger, link, mail, money::BaseUnits, payout,
-    subscription, webhook,
+    account, asset::Network, deposit, invoice, ledger, legacy, link, mail, money::BaseUnits,
+    payout, subscription, webhook,
 };
 
 macro_rules! decoded_from_text {
@@ -41,6 +41,7 @@ decoded_from_text! {
     deposit::BookedAs,
     invoice::Status,
     ledger::EntryKind,
+    legacy::address::Purpose,
     link::LinkKind,
     mail::Language,
     mail::MailKind,

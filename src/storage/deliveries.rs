@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{PgConnection, StorageError, legacy_payments::StoredOrder};
+use super::{
+    PgConnection, StorageError, legacy_payments::StoredOrder, legacy_withdrawals::StoredWithdrawal,
+};
 use crate::{
     asset::Network,
     webhook::{
@@ -64,6 +66,8 @@ pub struct DueDelivery {
     pub merchant_is_slow: bool,
     /// The order of an invoice that the `/legacy` adapter created: its IPNs have another dialect.
     pub legacy: Option<StoredOrder>,
+    /// The same of a payout order.
+    pub withdrawal: Option<StoredWithdrawal>,
     pub now: DateTime<Utc>,
 }
 
@@ -88,6 +92,8 @@ struct RawDue {
     currency1: Option<String>,
     amount1: Option<String>,
     fields: Option<String>,
+    withdrawal_id: Option<String>,
+    recipient: Option<String>,
 }
 
 /// Query for the data of attempts, for the deliveries that the end of the query selects.
@@ -107,10 +113,12 @@ macro_rules! due_deliveries {
                    m.webhook_secret_sealed as "webhook_secret_sealed!",
                    coalesce(m.slow_until > now(), false) as "slow!", clock_timestamp() as "now!",
                    l.txn_id as "txn_id?", l.view_key as "view_key?", l.ipn_type as "ipn_type?", l.currency1 as "currency1?",
-                   l.amount1::text as "amount1?", l.fields as "fields?"
+                   l.amount1::text as "amount1?", l.fields as "fields?", w.withdrawal_id as "withdrawal_id?",
+                   (select r.address from payout_item r where r.order_id = w.payout_order_id limit 1) as "recipient?"
             from delivery d
             join merchant m on m.id = d.merchant_id
             left join legacy_payment l on l.invoice_id = d.invoice_id
+            left join legacy_withdrawal w on w.payout_order_id = d.payout_order_id
             "# + $chosen,
             $argument
         )
@@ -143,11 +151,17 @@ impl RawDue {
             fields: self.fields.clone()?,
         })
     }
+
+    /// The same of all other payout orders.
+    fn withdrawal(&self) -> Option<StoredWithdrawal> {
+        let (withdrawal_id, address) = (self.withdrawal_id.clone()?, self.recipient.clone()?);
+        Some(StoredWithdrawal { withdrawal_id, address })
+    }
 }
 
 impl From<RawDue> for DueDelivery {
     fn from(raw: RawDue) -> Self {
-        let legacy = raw.legacy();
+        let (legacy, withdrawal) = (raw.legacy(), raw.withdrawal());
         let progress = Progress { state: raw.state, cycle: raw.cycle, attempts: raw.attempts };
         Self {
             id: raw.id,
@@ -162,6 +176,7 @@ impl From<RawDue> for DueDelivery {
             kind: raw.kind,
             merchant_is_slow: raw.slow,
             legacy,
+            withdrawal,
             now: raw.now,
         }
     }

@@ -26,6 +26,8 @@ pub struct KnownAddress {
     pub token_id: Option<String>,
     pub invoice_status: Option<Status>,
     pub payout_order_id: Option<String>,
+    /// The merchant whose own address it is, which belongs to neither.
+    pub own_of: Option<Uuid>,
 }
 
 /// A deposit with its address.
@@ -60,10 +62,11 @@ pub async fn known_addresses(
         r#"
         select a.id, a.address, a.match_key, a.network as "network: _", a.created_at, a.issued_height, a.invoice_id,
                i.payment_id as "payment_id?", i.token_id as "token_id?", i.status as "invoice_status?: _",
-               o.order_id as "payout_order_id?"
+               o.order_id as "payout_order_id?", l.merchant_id as "own_of?"
         from deposit_address a
         left join invoice i on i.id = a.invoice_id
         left join payout_order o on o.id = a.payout_order_id
+        left join legacy_address l on l.address_id = a.id
         where a.family = any ($1) and a.match_key = any ($2)
         order by a.created_at, a.id
         limit 1000
@@ -142,19 +145,27 @@ pub async fn booked(
 }
 
 /// Ids of the events that notified a merchant of a deposit: its own notice, and the event of the
-/// invoice's end.
+/// invoice's end; at an address without an invoice, the event of its credit. Index: `event_once`.
 pub async fn events_of(
     connection: &mut PgConnection,
     deposit_id: Uuid,
 ) -> Result<Vec<String>, StorageError> {
     let rows = sqlx::query!(
         r#"
-        select v.event_id
-        from deposit d
-        join delivery v on v.invoice_id = d.invoice_id
-        where d.id = $1
-          and (v.subject = d.id or d.booked_as = 'credit' and v.kind = 'finished')
-        order by v.created_at, v.id
+        select event_id as "event_id!"
+        from (
+            select v.event_id, v.created_at
+            from deposit d
+            join delivery v on v.invoice_id = d.invoice_id
+            where d.id = $1
+              and (v.subject = d.id or d.booked_as = 'credit' and v.kind = 'finished')
+            union all
+            select e.event_id, e.created_at
+            from deposit d
+            join event e on e.resource_id = replace(d.id::text, '-', '') and e.type = 'deposit.credited' and e.subject = d.id
+            where d.id = $1 and d.invoice_id is null
+        ) as told
+        order by created_at, event_id
         limit 100
         "#,
         deposit_id

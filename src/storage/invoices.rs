@@ -88,7 +88,7 @@ macro_rules! invoices_where {
             select id, payment_id, merchant_id, status, price_amount, price_currency, pricing_mode,
                    token_id, network, decimals, contract, pay_address, pay_amount, rate, rate_source,
                    rate_at, credited, received, overpay_bps, order_id, order_description,
-                   ipn_callback_url, success_url, cancel_url, ipn_dialect, invoice_type, link_id,
+                   ipn_callback_url, success_url, cancel_url, invoice_type, link_id,
                    subscriber_email, subscription_cycle, next_renewal_at, accepted_tokens,
                    payment_window_seconds, window_seconds, deadline_at, created_at, updated_at, donation, subscription_id
             from invoice
@@ -399,8 +399,6 @@ struct RawInvoice {
     ipn_callback_url: Option<String>,
     success_url: Option<String>,
     cancel_url: Option<String>,
-    #[expect(dead_code, reason = "the compatibility adapter will read it")]
-    ipn_dialect: String,
     invoice_type: String,
     link_id: Option<Uuid>,
     subscriber_email: Option<String>,

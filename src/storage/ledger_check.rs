@@ -54,7 +54,7 @@ pub async fn deposits(
                     and l.kind in ('deposit', 'late_deposit', 'foreign_deposit', 'payout_deposit')
               )
               -- What was foreign to a payout order stays booked until an operator has looked.
-              or (d.state = 'reversed' and not (d.booked_as = 'foreign' and d.invoice_id is null)) <> exists (
+              or (d.state = 'reversed' and not (d.booked_as = 'foreign' and d.payout_order_id is not null)) <> exists (
                   select from ledger_entry l where l.source = d.id and l.kind = 'reversal'
               )
           )

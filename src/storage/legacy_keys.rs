@@ -12,11 +12,27 @@ pub struct SealedKey {
     pub sealed: Vec<u8>,
 }
 
+/// The key of a request.
+#[derive(Clone)]
+pub struct RequestKey {
+    pub merchant_id: Uuid,
+    pub sealed: Vec<u8>,
+    pub may_withdraw: bool,
+}
+
 /// The public part of a merchant's keys.
 #[derive(Debug, Clone)]
 pub struct PublicPart {
     pub public_key: String,
+    pub may_withdraw: bool,
     pub created_at: DateTime<Utc>,
+}
+
+/// Keys to be stored.
+pub struct NewKeys<'a> {
+    pub public_key: &'a str,
+    pub sealed: &'a [u8],
+    pub may_withdraw: bool,
 }
 
 /// Stores a merchant's keys; the ones before are unknown from the next request on. `false` if there
@@ -24,31 +40,87 @@ pub struct PublicPart {
 pub async fn replace(
     connection: &mut PgConnection,
     merchant_id: Uuid,
-    public_key: &str,
-    sealed: &[u8],
+    new: &NewKeys<'_>,
 ) -> Result<bool, StorageError> {
     let done = sqlx::query!(
         r#"
-        insert into legacy_key (merchant_id, public_key, private_key_sealed)
-        select id, $2, $3 from merchant where id = $1
+        insert into legacy_key (merchant_id, public_key, private_key_sealed, may_withdraw)
+        select id, $2, $3, $4 from merchant where id = $1
         on conflict (merchant_id) do update
-        set public_key = excluded.public_key, private_key_sealed = excluded.private_key_sealed, created_at = now()
+        set public_key = excluded.public_key, private_key_sealed = excluded.private_key_sealed,
+            may_withdraw = excluded.may_withdraw, last_nonce = 0, created_at = now()
         "#,
         merchant_id,
-        public_key,
-        sealed
+        new.public_key,
+        new.sealed,
+        new.may_withdraw
     )
     .execute(connection)
     .await?;
     Ok(done.rows_affected() == 1)
 }
 
-/// Removes a merchant's keys; `false` if it has none.
+/// The same, only while the merchant's public key is `seen`; without one, only while it has none.
+/// Of two people who act on one page the second changes nothing.
+pub async fn replace_seen(
+    connection: &mut PgConnection,
+    merchant_id: Uuid,
+    seen: Option<&str>,
+    new: &NewKeys<'_>,
+) -> Result<bool, StorageError> {
+    let done = sqlx::query!(
+        r#"
+        with replaced as (
+            update legacy_key
+            set public_key = $3, private_key_sealed = $4, may_withdraw = $5, last_nonce = 0, created_at = now()
+            where merchant_id = $1 and public_key = $2
+            returning merchant_id
+        ),
+        first as (
+            insert into legacy_key (merchant_id, public_key, private_key_sealed, may_withdraw)
+            select id, $3, $4, $5 from merchant where id = $1 and $2::text is null
+            on conflict (merchant_id) do nothing
+            returning merchant_id
+        )
+        select exists (select from replaced union all select from first) as "done!"
+        "#,
+        merchant_id,
+        seen,
+        new.public_key,
+        new.sealed,
+        new.may_withdraw
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(done.done)
+}
+
+/// Removes a merchant's keys; `false` if it has none, or others than `seen`, if that is given.
 pub async fn remove(
     connection: &mut PgConnection,
     merchant_id: Uuid,
+    seen: Option<&str>,
 ) -> Result<bool, StorageError> {
-    let done = sqlx::query!("delete from legacy_key where merchant_id = $1", merchant_id);
+    let done = sqlx::query!(
+        "delete from legacy_key where merchant_id = $1 and ($2::text is null or public_key = $2)",
+        merchant_id,
+        seen
+    );
+    Ok(done.execute(connection).await?.rows_affected() == 1)
+}
+
+/// Takes a nonce of a key; `false` unless it is higher than all before. One statement: of two
+/// requests with one nonce one is refused.
+pub async fn take_nonce(
+    connection: &mut PgConnection,
+    public_key: &str,
+    nonce: i64,
+) -> Result<bool, StorageError> {
+    let done = sqlx::query!(
+        "update legacy_key set last_nonce = $2 where public_key = $1 and last_nonce < $2",
+        public_key,
+        nonce
+    );
     Ok(done.execute(connection).await?.rows_affected() == 1)
 }
 
@@ -56,10 +128,10 @@ pub async fn remove(
 pub async fn by_public_key(
     connection: &mut PgConnection,
     public_key: &str,
-) -> Result<Option<SealedKey>, StorageError> {
+) -> Result<Option<RequestKey>, StorageError> {
     let row = sqlx::query_as!(
-        SealedKey,
-        "select merchant_id, private_key_sealed as sealed from legacy_key where public_key = $1",
+        RequestKey,
+        "select merchant_id, private_key_sealed as sealed, may_withdraw from legacy_key where public_key = $1",
         public_key
     )
     .fetch_optional(connection)
@@ -74,7 +146,7 @@ pub async fn of_merchant(
 ) -> Result<Option<PublicPart>, StorageError> {
     let row = sqlx::query_as!(
         PublicPart,
-        "select public_key, created_at from legacy_key where merchant_id = $1",
+        "select public_key, may_withdraw, created_at from legacy_key where merchant_id = $1",
         merchant_id
     )
     .fetch_optional(connection)

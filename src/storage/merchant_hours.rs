@@ -1,4 +1,5 @@
-//! Sums of each hour that has ended: credited deposits and events of invoices, by merchant.
+//! Sums of each hour that has ended, by merchant: credited deposits (of invoices, and at its own
+//! addresses) and events of invoices.
 //!
 //! Bookings and events are dated by the clock when they are written, and committed moments later.
 //! An hour is summed ten minutes after its end, longer than any transaction may last.
@@ -30,7 +31,7 @@ pub struct EventCount {
 
 /// Sums the next hour that has ended. `false` if there is none yet, or another process is summing.
 /// `offset 0` keeps the planner, which does not know the hour, from reading all invoices for it.
-/// Indices: `deposit_credited_by_time`, `event_by_age`.
+/// Indices: `deposit_credited_by_time`, `deposit_own_by_time`, `event_by_age`.
 pub async fn sum_next(connection: &mut PgConnection) -> Result<bool, StorageError> {
     let done = sqlx::query!(
         r#"
@@ -42,14 +43,26 @@ pub async fn sum_next(connection: &mut PgConnection) -> Result<bool, StorageErro
         ),
         taken as (
             insert into merchant_hour_taking (merchant_id, hour, token_id, fiat, units, value)
-            select i.merchant_id, place.through, d.token_id, coalesce(d.fiat_currency, ''), sum(d.amount),
-                   coalesce(sum(d.fiat_value), 0)
-            from place
-            join deposit d on d.settled_at >= place.through and d.settled_at < place.through + interval '1 hour'
-                          and d.booked_as = 'credit' and d.invoice_id is not null
-            cross join lateral (select merchant_id from invoice where id = d.invoice_id offset 0) as i
-            where d.token_id is not null and d.amount is not null
-            group by i.merchant_id, place.through, d.token_id, coalesce(d.fiat_currency, '')
+            select merchant_id, through, token_id, fiat, sum(amount), sum(value)
+            from (
+                select i.merchant_id, place.through, d.token_id, coalesce(d.fiat_currency, '') as fiat, d.amount,
+                       coalesce(d.fiat_value, 0) as value
+                from place
+                join deposit d on d.settled_at >= place.through and d.settled_at < place.through + interval '1 hour'
+                              and d.booked_as = 'credit' and d.invoice_id is not null
+                cross join lateral (select merchant_id from invoice where id = d.invoice_id offset 0) as i
+                union all
+                select a.merchant_id, place.through, d.token_id, coalesce(d.fiat_currency, ''), d.amount,
+                       coalesce(d.fiat_value, 0)
+                from place
+                join deposit d on d.settled_at >= place.through and d.settled_at < place.through + interval '1 hour'
+                              and d.booked_as = 'credit' and d.invoice_id is null and d.payout_order_id is null
+                cross join lateral (
+                    select merchant_id from legacy_address where address_id = d.address_id offset 0
+                ) as a
+            ) as credited
+            where token_id is not null and amount is not null
+            group by merchant_id, through, token_id, fiat
             on conflict do nothing
         ),
         told as (
@@ -117,7 +130,8 @@ pub async fn span(connection: &mut PgConnection) -> Result<Span, StorageError> {
 }
 
 /// Credited deposits of a merchant day by day, less those that were reversed. Indices:
-/// `merchant_hour_taking_pkey`, `deposit_credited_by_time`, `deposit_reversed_by_time`.
+/// `merchant_hour_taking_pkey`, `deposit_credited_by_time`, `deposit_reversed_by_time`,
+/// `deposit_own_by_time`, `deposit_own_reversed`.
 pub async fn days(
     connection: &mut PgConnection,
     merchant_id: Uuid,
@@ -142,6 +156,18 @@ pub async fn days(
             join invoice i on i.id = d.invoice_id
             where d.state = 'reversed' and d.booked_as = 'credit' and d.settled_at >= $2 and d.invoice_id is not null
               and d.token_id is not null and d.amount is not null and i.merchant_id = $1
+            union all
+            select d.settled_at, d.token_id, coalesce(d.fiat_currency, ''), d.amount, coalesce(d.fiat_value, 0)
+            from deposit d
+            join legacy_address a on a.address_id = d.address_id
+            where d.settled_at >= $3 and d.booked_as = 'credit' and d.invoice_id is null and d.payout_order_id is null
+              and d.token_id is not null and d.amount is not null and a.merchant_id = $1
+            union all
+            select d.settled_at, d.token_id, coalesce(d.fiat_currency, ''), -d.amount, -coalesce(d.fiat_value, 0)
+            from deposit d
+            join legacy_address a on a.address_id = d.address_id
+            where d.state = 'reversed' and d.booked_as = 'credit' and d.settled_at >= $2 and d.invoice_id is null
+              and d.payout_order_id is null and d.token_id is not null and d.amount is not null and a.merchant_id = $1
         )
         select at::date as "day!", token_id as "token_id!", fiat as "fiat!", trim_scale(sum(units))::text as "units!",
                round(sum(value), 2)::text as "value!"

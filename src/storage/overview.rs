@@ -17,10 +17,11 @@ pub struct Attention {
     pub payouts_on_hold: i64,
 }
 
-/// A deposit that was not credited to its invoice.
+/// A deposit that was not credited to its invoice, or at the merchant's own address.
 #[derive(Debug, Clone)]
 pub struct OddDeposit {
-    pub payment_id: String,
+    /// `None` at an own address, where only another currency is odd: a deposit is never late there.
+    pub payment_id: Option<String>,
     pub booked_as: Option<BookedAs>,
     pub token_id: Option<String>,
     /// Base units, as digits.
@@ -52,7 +53,8 @@ pub async fn attention(
     Ok(row)
 }
 
-/// The newest late and foreign deposits of thirty days. Index: `deposit_odd_by_time`.
+/// The newest late and foreign deposits of thirty days. Indices: `deposit_odd_by_time`,
+/// `deposit_own_by_time`.
 pub async fn odd_deposits(
     connection: &mut PgConnection,
     merchant_id: Uuid,
@@ -61,12 +63,21 @@ pub async fn odd_deposits(
     let rows = sqlx::query_as!(
         OddDeposit,
         r#"
-        select i.payment_id, d.booked_as as "booked_as: _", d.token_id, d.amount_text as amount, d.settled_at
-        from deposit d
-        join invoice i on i.id = d.invoice_id
-        where d.booked_as in ('late', 'foreign') and d.invoice_id is not null and d.settled_at >= now() - interval '30 days'
-          and d.state = 'settled' and i.merchant_id = $1
-        order by d.settled_at desc
+        select payment_id, booked_as as "booked_as: _", token_id, amount as "amount!", settled_at
+        from (
+            select i.payment_id, d.booked_as, d.token_id, d.amount_text as amount, d.settled_at
+            from deposit d
+            join invoice i on i.id = d.invoice_id
+            where d.booked_as in ('late', 'foreign') and d.invoice_id is not null
+              and d.settled_at >= now() - interval '30 days' and d.state = 'settled' and i.merchant_id = $1
+            union all
+            select null, d.booked_as, d.token_id, d.amount_text, d.settled_at
+            from deposit d
+            join legacy_address a on a.address_id = d.address_id
+            where d.booked_as = 'foreign' and d.invoice_id is null and d.payout_order_id is null
+              and d.settled_at >= now() - interval '30 days' and d.state = 'settled' and a.merchant_id = $1
+        ) as odd
+        order by settled_at desc
         limit $2
         "#,
         merchant_id,

@@ -24,10 +24,12 @@ pub enum Expiring {
     MailBounces,
     /// Tokens that stop reminders.
     MailTokens,
+    /// Codes of devices that nobody enrolled.
+    DeviceCodes,
 }
 
 impl Expiring {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Answers,
         Self::Rates,
         Self::Events,
@@ -37,6 +39,7 @@ impl Expiring {
         Self::MailBudgets,
         Self::MailBounces,
         Self::MailTokens,
+        Self::DeviceCodes,
     ];
 }
 
@@ -57,6 +60,7 @@ pub async fn forget(
         Expiring::MailBudgets => forget_mail_budgets(connection, limit).await,
         Expiring::MailBounces => forget_mail_bounces(connection, limit).await,
         Expiring::MailTokens => forget_mail_tokens(connection, limit).await,
+        Expiring::DeviceCodes => forget_device_codes(connection, limit).await,
     }
 }
 
@@ -307,6 +311,31 @@ pub async fn forget_windows(
         "#,
         page,
         count
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected())
+}
+
+/// Deletes up to `limit` devices of tills whose codes nobody used for 30 days. Nothing refers to
+/// them. Index: `till_device_unused`.
+async fn forget_device_codes(
+    connection: &mut PgConnection,
+    limit: i64,
+) -> Result<u64, StorageError> {
+    let done = sqlx::query!(
+        r#"
+        delete from till_device
+        where id = any (array(
+            select id
+            from till_device
+            where enrolled_at is null and code_expires_at < now() - interval '30 days'
+            order by code_expires_at
+            limit $1
+            for update skip locked
+        ))
+        "#,
+        limit
     )
     .execute(connection)
     .await?;

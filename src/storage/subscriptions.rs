@@ -40,28 +40,28 @@ impl Subscription {
     }
 }
 
-struct Raw {
-    id: Uuid,
-    subscription_id: String,
-    merchant_id: Uuid,
-    link: Uuid,
-    link_id: String,
-    email: String,
-    state: State,
-    price_amount: BigDecimal,
-    price_currency: String,
-    interval: Interval,
-    interval_count: i32,
-    payments_max: Option<i32>,
-    anchor: DateTime<Utc>,
-    covered: i32,
-    payments: i32,
-    reminded: Option<i16>,
-    day_seconds: i32,
-    clock_origin: DateTime<Utc>,
-    advanced_days: i32,
-    created_at: DateTime<Utc>,
-    updated_at: DateTime<Utc>,
+pub(super) struct Raw {
+    pub(super) id: Uuid,
+    pub(super) subscription_id: String,
+    pub(super) merchant_id: Uuid,
+    pub(super) link: Uuid,
+    pub(super) link_id: String,
+    pub(super) email: String,
+    pub(super) state: State,
+    pub(super) price_amount: BigDecimal,
+    pub(super) price_currency: String,
+    pub(super) interval: Interval,
+    pub(super) interval_count: i32,
+    pub(super) payments_max: Option<i32>,
+    pub(super) anchor: DateTime<Utc>,
+    pub(super) covered: i32,
+    pub(super) payments: i32,
+    pub(super) reminded: Option<i16>,
+    pub(super) day_seconds: i32,
+    pub(super) clock_origin: DateTime<Utc>,
+    pub(super) advanced_days: i32,
+    pub(super) created_at: DateTime<Utc>,
+    pub(super) updated_at: DateTime<Utc>,
 }
 
 /// Reads subscriptions by a condition.
@@ -80,6 +80,7 @@ macro_rules! subscriptions_where {
         )
     };
 }
+pub(super) use subscriptions_where;
 
 /// Stores a new subscription.
 pub async fn insert(connection: &mut PgConnection, new: &Subscription) -> Result<(), StorageError> {

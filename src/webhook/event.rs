@@ -22,6 +22,8 @@ vocabulary! {
         LateDeposit = "late_deposit_received",
         WrongToken = "wrong_token_received",
         SuspiciousToken = "suspicious_token_received",
+        /// A deposit at a merchant's own address, which belongs to no invoice.
+        DepositCredited = "deposit.credited",
         /// A renewal of a subscription is near, or was not paid.
         RenewalReminder = "subscription.renewal_reminder",
         SubscriptionStarted = "subscription.started",
@@ -45,12 +47,20 @@ vocabulary! {
 }
 
 impl EventKind {
-    /// The channel of its webhook; `None` if only the feed tells it.
+    /// Returns true if there are webhooks of it, in the default dialect or in another one. What is
+    /// false is told by the feed alone, and there is nothing to list or to send again.
+    pub const fn has_deliveries(self) -> bool {
+        matches!(self, Self::DepositCredited) || self.channel().is_some()
+    }
+
+    /// The channel of its webhook in the default dialect, of which there is a sample; `None` if
+    /// only the feed tells it, or an IPN of the `/legacy` dialect alone.
     pub const fn channel(self) -> Option<Channel> {
         match self {
             Self::InvoiceCreated
             | Self::InvoicePartial
             | Self::InvoiceCancelled
+            | Self::DepositCredited
             | Self::SubscriptionStarted
             | Self::SubscriptionRenewed
             | Self::SubscriptionPastDue
@@ -148,6 +158,18 @@ mod tests {
             assert_eq!(EventKind::from(event).as_str(), event.as_str());
             assert_eq!(EventKind::from(event).delivery_name(), event.as_str());
         }
+    }
+
+    #[test]
+    fn only_deposits_of_the_other_dialect_have_deliveries_and_no_sample() {
+        let without = |kind: &EventKind| kind.has_deliveries() && kind.channel().is_none();
+        let found: Vec<_> = EventKind::ALL.into_iter().filter(without).collect();
+        assert_eq!(found, [EventKind::DepositCredited]);
+        let sampled = |kind: &EventKind| kind.channel().is_some();
+        assert!(
+            EventKind::ALL.iter().filter(|kind| sampled(kind)).all(|kind| kind.has_deliveries())
+        );
+        assert!(!EventKind::InvoiceCreated.has_deliveries());
     }
 
     #[test]

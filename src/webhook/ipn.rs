@@ -32,7 +32,7 @@ pub struct PaymentIpn {
     pub event_id: String,
     /// Seconds since 1970, renewed at each attempt. Refuse deliveries older than ten minutes.
     pub event_at: i64,
-    /// Present only on donations and on notices.
+    /// Present only on donations, on notices and on reminders of a renewal.
     #[serde(rename = "_gateway", skip_serializing_if = "Option::is_none")]
     pub gateway: Option<IpnPart>,
 }

@@ -4,6 +4,7 @@
 use crate::vocabulary::vocabulary;
 
 pub mod canonical;
+pub mod deposit;
 pub mod donation;
 pub mod event;
 pub mod ipn;

@@ -132,6 +132,7 @@ pub fn order(kind: EventKind, now: DateTime<Utc>) -> String {
         | EventKind::LateDeposit
         | EventKind::WrongToken
         | EventKind::SuspiciousToken
+        | EventKind::DepositCredited
         | EventKind::RenewalReminder
         | EventKind::SubscriptionStarted
         | EventKind::SubscriptionRenewed

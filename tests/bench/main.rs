@@ -23,6 +23,7 @@ mod footprint;
 mod growth;
 mod latency;
 mod payout;
+mod reminders;
 mod report;
 mod scan;
 mod world;
@@ -49,6 +50,7 @@ async fn main() {
     delivery::run(&mut report).await;
     latency::run(&mut report).await;
     deadlines::run(&mut report).await;
+    reminders::run(&mut report).await;
     flood::run(&mut report).await;
     growth::run(&mut report).await;
     export::run(&mut report).await;

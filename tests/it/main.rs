@@ -26,4 +26,5 @@ mod sdk;
 mod sight;
 mod subscription;
 mod tidy;
+mod till;
 mod worker;

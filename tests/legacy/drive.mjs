@@ -19,17 +19,18 @@ const { verify } = require('coinpayments-ipn');
 
 const gatewayctl = (...given) => JSON.parse(execFileSync(process.env.GATEWAYCTL, ['--json', ...given]));
 const merchant = gatewayctl('merchant', 'create', '--name', wanted);
-const keys = gatewayctl('merchant', 'legacy-keys', merchant.merchant_id);
+const keys = gatewayctl('merchant', 'legacy-keys', merchant.merchant_id, '--withdrawals');
 const client = new Coinpayments({ key: keys.public_key, secret: keys.private_key });
 
-// The raw body and the signature of each IPN, by its txn_id.
+// The raw body and the signature of the last IPN about each transaction, withdrawal or address.
 const received = new Map();
 const receiver = http.createServer((asked, answer) => {
   let body = '';
   asked.setEncoding('utf8');
   asked.on('data', (part) => { body += part; });
   asked.on('end', () => {
-    received.set(parse(body).txn_id, { body, hmac: asked.headers.hmac });
+    const { ipn_type, address, id, txn_id } = parse(body);
+    received.set(ipn_type === 'deposit' ? address : (id ?? txn_id), { body, hmac: asked.headers.hmac });
     answer.end('IPN OK');
   });
 });
@@ -92,16 +93,46 @@ answer = await client.getTxList();
 works('getTxList', answer, answer.length === 2 && answer.includes(plain.txn_id));
 answer = await client.balances({ all: 0 });
 works('balances', answer, Number(answer['USDT.POL'].balancef) >= 12.5);
-for (const [call, made] of [['verify', plain], ['verify, all letters', letters]]) {
-  const { body, hmac } = await until(() => received.get(made.txn_id));
+const standing = () => client.getDepositAddress({ currency: 'USDT.POL' });
+answer = await standing();
+works('getDepositAddress', answer, answer.address.startsWith('0x') && answer.address === (await standing()).address);
+const given = await client.getCallbackAddress({ currency: 'USDT.POL', ipn_url });
+works('getCallbackAddress', given, given.address.startsWith('0x'));
+gatewayctl('simulate', 'deposit', '--network', 'polygon', '--address', given.address, '--currency', 'USDTMATIC', '--amount', '3');
+const recipient = `0x${'aa00000001'.padStart(40, '0')}`;
+const target = { currency: 'USDT.POL', address: recipient };
+const withdrawal = await client.createWithdrawal({ ...target, amount: 2, add_tx_fee: 1, ipn_url });
+works('createWithdrawal', withdrawal, withdrawal.status === 1 && withdrawal.amount === '2.00000000');
+gatewayctl('simulate', 'deposit', '--payout', withdrawal.payout_id);
+answer = await until(async () => {
+  const info = await client.getWithdrawalInfo({ id: withdrawal.id });
+  return info.status === 2 && info;
+});
+works('getWithdrawalInfo', answer, answer.send_address.toLowerCase() === recipient && answer.send_txid.startsWith('0x'));
+answer = await client.getWithdrawalHistory({ limit: 5 });
+works('getWithdrawalHistory', answer, answer.length === 1 && answer[0].id === withdrawal.id);
+const many = await client.createMassWithdrawal([{ ...target, amount: 1 }, { ...target, amount: 1, address: 'none' }]);
+works('createMassWithdrawal', many, many.wd1.error === 'ok' && many.wd2.error.startsWith('Invalid withdrawal'));
+answer = await client.cancelWithdrawal({ id: many.wd1.id });
+works('cancelWithdrawal', answer, Array.isArray(answer));
+const ipns = [
+  ['verify', plain.txn_id, '100'],
+  ['verify, all letters', letters.txn_id, '100'],
+  ['verify, a deposit', given.address, '100'],
+  ['verify, a withdrawal', withdrawal.id, '2'],
+];
+for (const [call, id, status] of ipns) {
+  const { body, hmac } = await until(() => {
+    const one = received.get(id);
+    return one && parse(one.body).status === status && one;
+  });
   const fields = parse(body);
-  works(call, body, verify(hmac, merchant.webhook_secret, fields) && fields.status === '100');
+  works(call, body, verify(hmac, merchant.webhook_secret, fields));
   if (verify(hmac, merchant.webhook_secret, { ...fields, status: '0' })) throw new Error('it verifies anything');
 }
 await refused('getTx, unknown id', client.getTx({ txid: 'none' }));
 await refused('createTransaction, unknown coin', order({ currency2: 'NOCOIN' }));
-await refused('createWithdrawal', client.createWithdrawal({ amount: 1, currency: 'BTC', address: 'none' }));
-await refused('createMassWithdrawal', client.createMassWithdrawal([{ amount: 1, currency: 'BTC', address: 'none' }]));
-await refused('getCallbackAddress', client.getCallbackAddress({ currency: 'BTC' }));
+await refused('createWithdrawal, unpayable coin', client.createWithdrawal({ ...target, amount: 1, currency: 'SOL' }));
+await refused('getWithdrawalInfo, unknown id', client.getWithdrawalInfo({ id: 'none' }));
 receiver.close();
 receiver.closeAllConnections();

@@ -4,7 +4,7 @@ import asyncio
 import time
 
 from asyncoinpayments import AsynCoinPayments
-from shop import API, LETTERS, PATIENCE, Receiver, is_genuine, merchant, pay, refused, works
+from shop import API, LETTERS, PATIENCE, RECIPIENT, Receiver, fund, is_genuine, merchant, pay, refused, works
 
 keys, secret = merchant("asyncoinpayments")
 receiver = Receiver()
@@ -30,6 +30,16 @@ async def complete(api, txn_id):
     raise SystemExit("it did not become complete")
 
 
+async def sent(api, withdrawal_id):
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        answer = await api.get_withdrawal_info(withdrawal_id)
+        if answer.result["status"] == 2:
+            return answer
+        await asyncio.sleep(1.5)
+    raise SystemExit("it was not sent")
+
+
 async def drive():
     api = client()
     answer = await api.get_basic_info()
@@ -49,7 +59,27 @@ async def drive():
     works("coin_balance", answer, float(answer["result"]["balancef"]) == 12.5)
     works("the IPN", made, is_genuine(receiver, made, secret, LETTERS))
     refused("get_tx_info, unknown id", said(await api.get_tx_info("none")))
-    refused("get_deposit_address", said(await api.get_deposit_address("BTC")))
+    answer = await api.get_deposit_address("USDT.POL")
+    works("get_deposit_address", said(answer), answer.result["address"].startswith("0x"))
+    # Without an ipn_url it sends the word None.
+    answer = await api.get_callback_address("USDT.POL")
+    works("get_callback_address", said(answer), answer.result["address"].startswith("0x"))
+    wanted = {"base_currency": "USD", "address": RECIPIENT, "ipn_url": receiver.url}
+    answer = await api.create_withdrawal(2, "USDT.POL", auto_confirm=True, **wanted)
+    made = answer.result
+    works("create_withdrawal", said(answer), made["status"] == 1 and made["amount"] == "2.00000000")
+    fund(made)
+    answer = await sent(api, made["id"])
+    works("get_withdrawal_info", said(answer), answer.result["send_txid"].startswith("0x"))
+    # Without a currency of the amount it sends the word None.
+    answer = await api.create_withdrawal(2, "USDT.POL", **wanted | {"base_currency": None})
+    later = answer.result["id"]
+    works("create_withdrawal, not confirmed", said(answer), answer.result["status"] == 0)
+    answer = await api.get_withdrawal_history(limit=5)
+    works("get_withdrawal_history", said(answer), [one["id"] for one in answer.result] == [later, made["id"]])
+    answer = await api.cancel_withdrawal(later)
+    works("cancel_withdrawal", said(answer), answer.error == "ok")
+    refused("cancel_withdrawal, sent", said(await api.cancel_withdrawal(made["id"])))
 
 
 asyncio.run(drive())

@@ -1,7 +1,9 @@
 """PyPI pycoinpayments from create to the verified IPN. Its address is a class attribute."""
 
 from pycoinpayments import CoinPayments
-from shop import API, LETTERS, Receiver, is_genuine, merchant, order, pay, refused, until, works
+from shop import (
+    API, LETTERS, RECIPIENT, Receiver, fund, is_genuine, merchant, order, pay, pay_address, refused, until, verified, works,
+)
 
 keys, secret = merchant("pycoinpayments")
 receiver = Receiver()
@@ -20,5 +22,17 @@ works("the IPN", made, is_genuine(receiver, made, secret, LETTERS))
 answer = until(lambda: (found := client.balances())["error"] == "ok" and "USDT.POL" in found and found)
 works("balances", answer, float(answer["USDT.POL"]["balancef"]) == 12.5)
 refused("create_transaction, unknown coin", client.create_transaction(order(receiver, currency2="NOCOIN")))
-refused("create_withdrawal", client.create_withdrawal({"amount": 1, "currency": "BTC", "address": "none"}))
-refused("get_callback_address", client.get_callback_address({"currency": "BTC"}))
+given = client.get_deposit_address({"currency": "USDT.POL"})
+works("get_deposit_address", given, given["error"] == "ok" and given["address"].startswith("0x"))
+given = client.get_callback_address({"currency": "USDT.POL", "ipn_url": receiver.url})
+works("get_callback_address", given, given["error"] == "ok")
+pay_address(given["address"], "3")
+told = verified(receiver, given["address"], secret)
+works("a deposit's IPN", told, told["amount"] == "3.00000000")
+wanted = {"amount": 2, "currency": "USDT.POL", "address": RECIPIENT, "auto_confirm": 1, "ipn_url": receiver.url}
+made = client.create_withdrawal(wanted)
+works("create_withdrawal", made, made["error"] == "ok" and made["status"] == 1)
+fund(made)
+answer = until(lambda: (found := client.get_withdrawal_info({"id": made["id"]}))["status"] == 2 and found)
+works("get_withdrawal_info", answer, answer["send_txid"].startswith("0x"))
+refused("create_withdrawal, no address", client.create_withdrawal({"amount": 1, "currency": "USDT.POL", "address": "none"}))

@@ -26,7 +26,7 @@ def gatewayctl(*arguments):
 def merchant(name):
     """A merchant's keys, and its webhook secret, with which IPNs are signed."""
     made = gatewayctl("merchant", "create", "--name", name)
-    return gatewayctl("merchant", "legacy-keys", made["merchant_id"]), made["webhook_secret"]
+    return gatewayctl("merchant", "legacy-keys", made["merchant_id"], "--withdrawals"), made["webhook_secret"]
 
 
 def pay(transaction):
@@ -34,8 +34,20 @@ def pay(transaction):
     gatewayctl("simulate", "deposit", "--payment-id", payment_id, "--amount", transaction["amount"])
 
 
+RECIPIENT = "0x" + "aa00000001".rjust(40, "0")
+
+
+def pay_address(address, amount):
+    where = ("--network", "polygon", "--address", address, "--currency", "USDTMATIC")
+    gatewayctl("simulate", "deposit", *where, "--amount", amount)
+
+
+def fund(withdrawal):
+    gatewayctl("simulate", "deposit", "--payout", withdrawal["payout_id"])
+
+
 class Receiver:
-    """Keeps the raw body and the signature of each IPN, by its txn_id."""
+    """Keeps the raw body and the signature of the last IPN about each transaction, withdrawal or address."""
 
     def __init__(self):
         self.got = {}
@@ -48,7 +60,8 @@ class Receiver:
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["content-length"]))
                 fields = urllib.parse.parse_qs(body.decode())
-                receiver.got[fields["txn_id"][0]] = body, self.headers["HMAC"]
+                about = "address" if fields["ipn_type"] == ["deposit"] else "id" if "id" in fields else "txn_id"
+                receiver.got[fields[about][0]] = body, self.headers["HMAC"]
                 self.send_response(200)
                 self.end_headers()
 
@@ -57,16 +70,22 @@ class Receiver:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         self.url = f"http://127.0.0.1:{server.server_port}/ipn"
 
-    def of(self, txn_id):
-        return until(lambda: self.got.get(txn_id))
+    def of(self, subject):
+        return until(lambda: self.got.get(subject))
+
+
+def verified(receiver, subject, secret):
+    """The fields of an IPN, whose signature is over the raw bytes, as the documentation of CoinPayments says."""
+    body, signature = receiver.of(subject)
+    expected = hmac.new(secret.encode(), body, hashlib.sha512).hexdigest()
+    if not hmac.compare_digest(expected, signature):
+        sys.exit(f"{subject}: {signature} is not the signature of {body}")
+    return dict(urllib.parse.parse_qsl(body.decode()))
 
 
 def is_genuine(receiver, transaction, secret, item_name):
-    """Over the raw bytes, as the documentation of CoinPayments says."""
-    body, signature = receiver.of(transaction["txn_id"])
-    expected = hmac.new(secret.encode(), body, hashlib.sha512).hexdigest()
-    fields = dict(urllib.parse.parse_qsl(body.decode()))
-    return hmac.compare_digest(expected, signature) and fields["status"] == "100" and fields["item_name"] == item_name
+    fields = verified(receiver, transaction["txn_id"], secret)
+    return fields["status"] == "100" and fields["item_name"] == item_name
 
 
 def order(receiver, **fields):

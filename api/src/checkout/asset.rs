@@ -20,6 +20,7 @@ pub struct Assets {
     pub pay: Asset,
     pub choose: Asset,
     pub embed: Asset,
+    pub till: Asset,
     pub icon: Asset,
 }
 
@@ -27,6 +28,7 @@ pub static ASSETS: LazyLock<Assets> = LazyLock::new(|| Assets {
     pay: script("pay", include_str!("../../assets/pay.js")),
     choose: script("choose", include_str!("../../assets/choose.js")),
     embed: script("embed", include_str!("../../assets/embed.js")),
+    till: script("till", include_str!("../../assets/till.js")),
     icon: Asset {
         name: named("icon", "svg", ICON),
         content_type: HeaderValue::from_static("image/svg+xml"),
@@ -46,7 +48,8 @@ pub const STYLE: &str = include_str!("../../assets/checkout.css");
 
 impl Assets {
     pub fn find(&self, name: &str) -> Option<&Asset> {
-        [&self.pay, &self.choose, &self.embed, &self.icon].into_iter().find(|one| one.name == name)
+        let all = [&self.pay, &self.choose, &self.embed, &self.till, &self.icon];
+        all.into_iter().find(|one| one.name == name)
     }
 }
 

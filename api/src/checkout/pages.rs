@@ -64,25 +64,26 @@ struct Redirect {
     host: String,
 }
 
-struct Asset {
-    symbol: &'static str,
-    network: &'static str,
-    standard: &'static str,
-    contract: Option<String>,
-    address: String,
-    due: String,
-    received: String,
-    unconfirmed: String,
-    to_send: String,
-    excess: String,
-    any_received: bool,
-    any_unconfirmed: bool,
-    uri: Option<String>,
-    uri_first: bool,
-    confirmations: u64,
-    required: u64,
-    tx_hashes: Vec<String>,
-    simulated: bool,
+/// The currency in which a payment is made, as templates show it.
+pub struct Asset {
+    pub symbol: &'static str,
+    pub network: &'static str,
+    pub standard: &'static str,
+    pub contract: Option<String>,
+    pub address: String,
+    pub due: String,
+    pub received: String,
+    pub unconfirmed: String,
+    pub to_send: String,
+    pub excess: String,
+    pub any_received: bool,
+    pub any_unconfirmed: bool,
+    pub uri: Option<String>,
+    pub uri_first: bool,
+    pub confirmations: u64,
+    pub required: u64,
+    pub tx_hashes: Vec<String>,
+    pub simulated: bool,
 }
 
 impl PaymentPage {
@@ -195,27 +196,27 @@ impl PaymentPage {
 }
 
 impl Asset {
-    fn address_html(&self) -> Safe<String> {
+    pub fn address_html(&self) -> Safe<String> {
         markup::grouped(&self.address)
     }
 
-    fn confirmations_text(&self, text: &str) -> String {
+    pub fn confirmations_text(&self, text: &str) -> String {
         let (count, required) = (self.confirmations.to_string(), self.required.to_string());
         plain(text, &[("count", &count), ("required", &required)])
     }
 
-    fn qr(&self, content: &str, label: &str) -> Safe<String> {
+    pub fn qr(&self, content: &str, label: &str) -> Safe<String> {
         let values =
             [("symbol", self.symbol), ("network", self.network), ("address", &*self.address)];
         qr::svg(content, &plain(label, &values)).unwrap_or(Safe(String::new()))
     }
 
-    fn is_token(&self) -> bool {
+    pub fn is_token(&self) -> bool {
         self.contract.is_some()
     }
 }
 
-fn asset(asset: &gateway::app::invoice::buyer_status::BuyerAsset) -> Asset {
+pub fn asset(asset: &gateway::app::invoice::buyer_status::BuyerAsset) -> Asset {
     let text = |amount: BaseUnits| amount.to_decimal(asset.decimals);
     Asset {
         symbol: asset.symbol,
@@ -252,7 +253,7 @@ fn redirect(text: &str) -> Option<Redirect> {
 
 /// The fields from which the page was rendered. The script makes the same text of each poll, and
 /// asks for a new page if it differs.
-fn follow_key(shown: &wire::BuyerStatus) -> String {
+pub fn follow_key(shown: &wire::BuyerStatus) -> String {
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     [
         shown.status.to_owned(),

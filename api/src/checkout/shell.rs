@@ -157,6 +157,16 @@ impl Shell {
         self.link_in(Some(*language), "unsubscribe", token, None)
     }
 
+    /// The page of a till or an action of it.
+    pub fn till_page(&self, link_id: &str, action: &str) -> String {
+        self.link_in(self.asked_language(), "pos", &format!("{link_id}{action}"), None)
+    }
+
+    /// The same page in another language.
+    pub fn till_page_to(&self, language: &Language, link_id: &str, action: &str) -> String {
+        self.link_in(Some(*language), "pos", &format!("{link_id}{action}"), None)
+    }
+
     fn asked_language(&self) -> Option<Language> {
         self.visit.language_asked.then_some(self.language)
     }
@@ -219,20 +229,25 @@ impl Shell {
         STYLE
     }
 
+    /// The address of an asset by its name.
+    pub fn asset(&self, name: &str) -> String {
+        format!("{}/assets/{name}", self.prefix)
+    }
+
     pub fn icon(&self) -> String {
-        format!("{}/assets/{}", self.prefix, ASSETS.icon.name)
+        self.asset(&ASSETS.icon.name)
     }
 
     pub fn pay_script(&self) -> String {
-        format!("{}/assets/{}", self.prefix, ASSETS.pay.name)
+        self.asset(&ASSETS.pay.name)
     }
 
     pub fn choose_script(&self) -> String {
-        format!("{}/assets/{}", self.prefix, ASSETS.choose.name)
+        self.asset(&ASSETS.choose.name)
     }
 
     pub fn embed_script(&self) -> String {
-        format!("{}/assets/{}", self.prefix, ASSETS.embed.name)
+        self.asset(&ASSETS.embed.name)
     }
 
     /// Headers of every page: nothing from elsewhere, nothing kept, nothing disclosed to others,
@@ -266,14 +281,17 @@ impl Shell {
     }
 }
 
-/// Scripts of our own alone; the one inline style by its hash.
-static CONTENT_SECURITY_POLICY: LazyLock<String> = LazyLock::new(|| {
-    let style = BASE64.encode(Sha256::digest(STYLE));
+static CONTENT_SECURITY_POLICY: LazyLock<String> = LazyLock::new(|| policy(&[STYLE]));
+
+/// Scripts of our own alone; the inline styles by their hashes.
+pub(crate) fn policy(styles: &[&str]) -> String {
+    let hash = |style: &&str| format!("'sha256-{}'", BASE64.encode(Sha256::digest(style)));
+    let styles = styles.iter().map(hash).collect::<Vec<_>>().join(" ");
     format!(
-        "default-src 'none'; script-src 'self'; style-src 'sha256-{style}'; connect-src 'self'; img-src 'self'; \
+        "default-src 'none'; script-src 'self'; style-src {styles}; connect-src 'self'; img-src 'self'; \
          form-action 'self'; base-uri 'none'"
     )
-});
+}
 
 #[cfg(test)]
 mod tests {

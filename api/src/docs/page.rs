@@ -42,6 +42,7 @@ const GUIDES: &[Page] = &[
         "docs/payment-links.md"
     ),
     page!("subscriptions", "Subscriptions", "cycles, reminders, renewals", "docs/subscriptions.md"),
+    page!("till", "The till", "charges at a counter", "docs/till.md"),
     page!("mail", "Mail to buyers", "receipts and reminders", "docs/mail.md"),
     page!("webhooks", "Webhooks", "verify, then act once", "docs/webhooks.md"),
     page!(

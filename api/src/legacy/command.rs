@@ -1,29 +1,27 @@
 //! Commands of the dialect, each by one function of `gateway::app`.
 
 use gateway::{
-    app::legacy::{LegacyError, read::LOOKED_UP_MAX},
+    app::legacy::{LegacyError, address::NewCallback, admit::LegacyCaller, read::LOOKED_UP_MAX},
     asset::Fiat,
-    legacy::{Refusal, envelope::OK},
+    egress::guard::Policy,
+    legacy::{Refusal, address::LABEL_CHARS_MAX, envelope::OK},
     storage::access::Caller,
 };
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
-use super::{params::Params, transaction, wire};
-use crate::State;
+use super::{
+    params::{CODE_CHARS_MAX, Params},
+    terms, transaction, wire, withdrawal,
+};
+use crate::{State, payment::new_payment::URL_CHARS_MAX};
 
 const IDS_DEFAULT: i64 = 25;
 
-/// Commands of CoinPayments that this gateway does not have: its clients are told what it tells
+/// Commands of CoinPayments that this gateway does not have: their clients are told what it tells
 /// those whose key lacks a permission.
 const NOT_PERMITTED: &[&str] = &[
-    "get_deposit_address",
-    "get_callback_address",
     "create_transfer",
-    "create_withdrawal",
-    "create_mass_withdrawal",
-    "cancel_withdrawal",
-    "get_withdrawal_history",
-    "get_withdrawal_info",
     "convert",
     "convert_limits",
     "get_conversion_info",
@@ -37,10 +35,20 @@ const NOT_PERMITTED: &[&str] = &[
     "claim_pbn_coupon",
 ];
 
-/// Carries out a command of an authenticated request.
-pub async fn run(gateway: &State, caller: &Caller, params: &Params) -> Result<Value, LegacyError> {
+/// Carries out a command of an authenticated request that came at `begun`.
+pub async fn run(
+    gateway: &State,
+    admitted: &LegacyCaller,
+    params: &Params,
+    begun: Instant,
+) -> Result<Value, LegacyError> {
+    let caller = &admitted.caller;
     let merchant_id = caller.merchant_id;
-    match params.raw("cmd").trim() {
+    let cmd = params.raw("cmd").trim();
+    if let Some(result) = withdrawal::run(gateway, admitted, cmd, params, begun).await {
+        return result;
+    }
+    match cmd {
         "get_basic_info" => {
             let merchant = gateway.legacy_account(merchant_id).await?;
             Ok(wire::account(&merchant))
@@ -65,6 +73,17 @@ pub async fn run(gateway: &State, caller: &Caller, params: &Params) -> Result<Va
         }
         "get_tx_info_multi" => several(gateway, caller, params).await,
         "get_tx_ids" => ids(gateway, caller, params).await,
+        "get_callback_address" => {
+            let new = callback(params, gateway.egress.policy())?;
+            let address = gateway.legacy_callback_address(caller, new).await?;
+            Ok(json!({ "address": address }))
+        }
+        "get_deposit_address" => {
+            let code = params.text("currency", CODE_CHARS_MAX).ok().flatten();
+            let code = code.ok_or(Refusal::Currency("currency"))?;
+            let address = gateway.legacy_deposit_address(caller, &code).await?;
+            Ok(json!({ "address": address }))
+        }
         known if NOT_PERMITTED.contains(&known) => Err(Refusal::Permission.into()),
         _ => Err(Refusal::Command.into()),
     }
@@ -92,9 +111,23 @@ async fn several(gateway: &State, caller: &Caller, params: &Params) -> Result<Va
     Ok(Value::Object(results))
 }
 
+fn callback(params: &Params, policy: &Policy) -> Result<NewCallback, Refusal> {
+    let currency = params.text("currency", CODE_CHARS_MAX).ok().flatten();
+    Ok(NewCallback {
+        currency: currency.ok_or(Refusal::Currency("currency"))?,
+        ipn_url: terms::callback(params, policy, URL_CHARS_MAX)?,
+        label: params.text("label", LABEL_CHARS_MAX)?,
+    })
+}
+
+/// The oldest second, the length and the offset of a list.
+pub fn listed(params: &Params) -> (i64, i64, i64) {
+    let number = |name, default| params.number(name, default);
+    (number("newer", 0), number("limit", IDS_DEFAULT), number("start", 0))
+}
+
 async fn ids(gateway: &State, caller: &Caller, params: &Params) -> Result<Value, LegacyError> {
-    let limit = params.number("limit", IDS_DEFAULT);
-    let (start, newer) = (params.number("start", 0), params.number("newer", 0));
+    let (newer, limit, start) = listed(params);
     let ids = gateway.legacy_transaction_ids(caller.merchant_id, newer, limit, start).await?;
     if !params.flag("all") {
         return Ok(json!(ids));

@@ -11,9 +11,10 @@ use gateway::{
     money::Price,
 };
 
-use super::{params::Params, terms};
-
-const CODE_CHARS_MAX: usize = 32;
+use super::{
+    params::{CODE_CHARS_MAX, Params},
+    terms,
+};
 
 /// Fields that IPNs repeat, and their names there.
 const REPEATED: &[(&str, &str)] = &[

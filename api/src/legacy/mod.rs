@@ -12,10 +12,11 @@ mod route;
 mod terms;
 mod transaction;
 mod wire;
+mod withdrawal;
 
 use axum::{
     Router,
-    routing::{get, post},
+    routing::{any, get},
 };
 
 use crate::{State, on_both_spellings};
@@ -28,9 +29,9 @@ const QR: [&str; 2] = ["/legacy/qrgen.php", "/qrgen.php"];
 
 /// All routes of the adapter.
 pub fn routes() -> Router<State> {
-    let mut routes = on_both_spellings(Router::new(), "/legacy", post(route::answer));
+    let mut routes = on_both_spellings(Router::new(), "/legacy", any(route::answer));
     for path in API {
-        routes = routes.route(path, post(route::answer));
+        routes = routes.route(path, any(route::answer));
     }
     for path in HOSTED {
         routes = routes.route(path, get(hosted::of_query).post(hosted::of_body));

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use gateway::{legacy::Refusal, money::Price};
 use url::form_urlencoded;
 
+/// Characters of the code of a currency.
+pub const CODE_CHARS_MAX: usize = 32;
+
 /// As PHP reads a form: of fields with one name the last one counts, and `+` and `%20` are spaces.
 #[derive(Debug, Default)]
 pub struct Params(BTreeMap<String, String>);
@@ -12,6 +15,11 @@ pub struct Params(BTreeMap<String, String>);
 impl Params {
     pub fn parse(form: &[u8]) -> Self {
         Self(form_urlencoded::parse(form).into_owned().collect())
+    }
+
+    /// Adds a field, as if it had been sent.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.0.insert(name.to_owned(), value.to_owned());
     }
 
     /// The text of a field, without space around it; `None` if it is absent or empty.
@@ -30,9 +38,23 @@ impl Params {
         self.0.get(name).map_or("", String::as_str)
     }
 
-    /// A field that is 0 or 1, and 0 if it is absent.
+    /// A field that is 0 or 1, and 0 if it is absent. Anything else is 1: for the form of an answer
+    /// that is good enough.
     pub fn flag(&self, name: &str) -> bool {
-        !matches!(self.raw(name).trim(), "" | "0" | "false")
+        !is_one_of(self.raw(name), &["", "0", "false"])
+    }
+
+    /// A yes or no that moves money; no if it is absent. Clients in other languages send their own
+    /// words, such as `False` and `None`, and one that is neither is refused.
+    pub fn switch(&self, name: &'static str) -> Result<bool, Refusal> {
+        let text = self.raw(name);
+        if is_one_of(text, &["", "0", "false", "no", "off", "none", "null"]) {
+            Ok(false)
+        } else if is_one_of(text, &["1", "true", "yes", "on"]) {
+            Ok(true)
+        } else {
+            Err(Refusal::Field(name))
+        }
     }
 
     /// A whole number, or `default` for anything else.
@@ -55,6 +77,10 @@ impl Params {
     }
 }
 
+fn is_one_of(text: &str, words: &[&str]) -> bool {
+    words.iter().any(|word| text.trim().eq_ignore_ascii_case(word))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,6 +93,27 @@ mod tests {
         assert_eq!(params.text("e", 9).unwrap(), None);
         assert!(params.flag("all") && !params.flag("e") && !params.flag("absent"));
         assert_eq!((params.number("all", 25), params.number("n", 25)), (1, 25));
+    }
+
+    #[test]
+    fn words_of_other_languages_never_switch_money_on() {
+        let read = |text: &str| {
+            let mut params = Params::default();
+            params.set("auto_confirm", text);
+            params.switch("auto_confirm")
+        };
+        for no in ["", " ", "0", "False", "FALSE", "no", "Off", "None", "null"] {
+            assert_eq!(read(no), Ok(false), "{no}");
+        }
+        for yes in ["1", " 1 ", "True", "true", "YES", "on"] {
+            assert_eq!(read(yes), Ok(true), "{yes}");
+        }
+        for neither in ["2", "-1", "00", "1.0", "nil", "y", "1\0"] {
+            assert_eq!(read(neither), Err(Refusal::Field("auto_confirm")), "{neither}");
+        }
+        assert_eq!(Params::default().switch("auto_confirm"), Ok(false));
+        let params = Params::parse(b"full=FALSE&all=True");
+        assert!(!params.flag("full") && params.flag("all"));
     }
 
     #[test]

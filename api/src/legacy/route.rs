@@ -11,6 +11,7 @@ use gateway::{
     legacy::{Refusal, envelope::Format, sign},
 };
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::{command, params::Params};
 use crate::{
@@ -23,16 +24,17 @@ const VERSION: &str = "1";
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("60");
 const RATE_LIMIT: HeaderValue = HeaderValue::from_static("60");
 
-/// `POST /legacy/api.php`. The checks come in this order: version, key, HMAC, suspension, budget,
-/// command.
+/// `POST /legacy/api.php`. The checks come in this order: version, key, HMAC, suspension, nonce,
+/// budget, command. Other methods get the same answer: theirs have no signed body.
 pub async fn answer(Shared(gateway): Shared<State>, request: Request) -> Response {
+    let begun = Instant::now();
     let (parts, body) = request.into_parts();
     let Some(bytes) = bytes(body).await else {
         return respond(Format::Json, Err(&Refusal::Unreadable));
     };
     let params = Params::parse(&bytes);
     let format = Format::named(params.raw("format").trim());
-    let result = match result(&gateway, &parts.headers, &bytes, &params).await {
+    let result = match result(&gateway, &parts.headers, (&bytes, &params), begun).await {
         Ok(result) => Ok(result),
         Err(LegacyError::Refused(refusal)) => Err(refusal),
         Err(LegacyError::Storage(error)) => {
@@ -50,17 +52,19 @@ async fn bytes(body: Body) -> Option<Vec<u8>> {
 async fn result(
     gateway: &State,
     headers: &HeaderMap,
-    bytes: &[u8],
-    params: &Params,
+    (bytes, params): (&[u8], &Params),
+    begun: Instant,
 ) -> Result<Value, LegacyError> {
     if params.raw("version").trim() != VERSION {
         return Err(Refusal::Version.into());
     }
     let signature = headers.get(sign::HEADER).and_then(|value| value.to_str().ok());
     let public_key = params.raw("key").trim();
-    let signed = Signed { public_key, signature: signature.map(str::trim), body: bytes };
+    let nonce = Some(params.raw("nonce").trim()).filter(|nonce| !nonce.is_empty());
+    let signature = signature.map(str::trim);
+    let signed = Signed { public_key, signature, nonce, body: bytes };
     let caller = gateway.admit_legacy(&signed).await?;
-    command::run(gateway, &caller, params).await
+    command::run(gateway, &caller, params, begun).await
 }
 
 fn respond(format: Format, result: Result<&Value, &Refusal>) -> Response {

@@ -32,16 +32,26 @@ pub fn read(
     Ok(Terms {
         order_id: invoice.or(params.text("item_number", ORDER_ID_CHARS_MAX)?),
         order_description: params.text("item_name", DESCRIPTION_CHARS_MAX)?,
-        ipn_callback_url: callback(params, policy)?,
+        ipn_callback_url: callback(params, policy, URL_CHARS_MAX)?,
         success_url: page(params, "success_url")?,
         cancel_url: page(params, "cancel_url")?,
         fields,
     })
 }
 
-/// Refused here if it literally points inward, and checked again at every attempt.
-fn callback(params: &Params, policy: &Policy) -> Result<Option<String>, Refusal> {
-    let Some(text) = params.text("ipn_url", URL_CHARS_MAX)? else { return Ok(None) };
+/// Text that PyPI asyncoinpayments sends as `ipn_url` where its caller gave none, and as
+/// `currency2` where he gave `None`.
+pub const NONE: &str = "None";
+
+/// The address of IPNs. Refused here if it literally points inward, and checked again at every
+/// attempt.
+pub fn callback(
+    params: &Params,
+    policy: &Policy,
+    chars_max: usize,
+) -> Result<Option<String>, Refusal> {
+    let text = params.text("ipn_url", chars_max)?.filter(|text| text != NONE);
+    let Some(text) = text else { return Ok(None) };
     guard::check_url(&text, policy).map_err(|_| Refusal::Field("ipn_url"))?;
     Ok(Some(text))
 }

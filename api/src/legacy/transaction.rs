@@ -2,9 +2,11 @@
 
 use gateway::{app::legacy::create::NewTransaction, egress::guard::Policy, legacy::Refusal};
 
-use super::{params::Params, terms};
+use super::{
+    params::{CODE_CHARS_MAX, Params},
+    terms,
+};
 
-const CODE_CHARS_MAX: usize = 32;
 const EMAIL_CHARS_MAX: usize = 254;
 
 /// Fields that IPNs repeat, and their names there.

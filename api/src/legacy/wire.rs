@@ -16,7 +16,7 @@ use gateway::{
     money::BaseUnits,
     storage::merchants::MerchantRow,
 };
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Number, Value, json};
 
 use crate::State;
 
@@ -125,9 +125,9 @@ pub fn info(found: &TransactionInfo, full: bool) -> Value {
         "status_text": status::text(code),
         "type": "coins",
         "coin": asset.map_or(String::new(), |asset| asset.currency.legacy_code()),
-        "amount": json_number(&amount.get().to_string()),
+        "amount": whole(amount),
         "amountf": amount.text(),
-        "received": json_number(&received.get().to_string()),
+        "received": whole(received),
         "receivedf": received.text(),
         "recv_confirms": asset.and_then(|asset| asset.confirmations).unwrap_or(0),
         "payment_address": asset.map_or("", |asset| asset.pay_address.as_str()),
@@ -136,6 +136,11 @@ pub fn info(found: &TransactionInfo, full: bool) -> Value {
         info["checkout"] = checkout(shown, found.order.as_ref());
     }
     info
+}
+
+/// An amount as a number of 10⁻⁸ parts.
+pub fn whole(parts: Parts) -> Number {
+    json_number(&parts.get().to_string())
 }
 
 fn checkout(shown: &BuyerStatus, order: Option<&Order>) -> Value {

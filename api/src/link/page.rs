@@ -280,7 +280,7 @@ fn hint(terms: &Terms, t: &Texts) -> String {
 pub(super) fn label(terms: &Terms, t: &Texts) -> String {
     match terms.kind {
         LinkKind::Donation => t.link_donate.to_owned(),
-        LinkKind::Payment | LinkKind::Subscription => match terms.price_amount {
+        LinkKind::Payment | LinkKind::Subscription | LinkKind::Pos => match terms.price_amount {
             Some(price) => plain(t.link_pay, &[("price", &money(price, terms))]),
             None => t.link_pay_open.to_owned(),
         },

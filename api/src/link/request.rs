@@ -7,10 +7,11 @@ use gateway::{
     invoice::schema,
     link::{
         LinkKind,
-        terms::{DESCRIPTION_CHARS_MAX, TITLE_CHARS_MAX, Terms},
+        terms::{DESCRIPTION_CHARS_MAX, TIME_ZONE_CHARS_MAX, TITLE_CHARS_MAX, Terms},
     },
     money::Price,
     subscription::{Interval, calendar::Period},
+    till::pin::Pin,
 };
 use serde_json::{Number, value::RawValue};
 use sha2::{Digest, Sha256};
@@ -23,6 +24,8 @@ use crate::{
 };
 
 const TOKEN_CHARS_MAX: usize = 64;
+/// Longer texts are refused before they are read as a PIN.
+const PIN_CHARS_MAX: usize = 16;
 
 /// A link to create. Members that are not listed are ignored; null is the same as absent.
 ///
@@ -31,7 +34,8 @@ const TOKEN_CHARS_MAX: usize = 64;
 pub struct NewPaymentLink {
     /// `payment`: a fixed price, or one that the visitor chooses. `donation`: an amount that the
     /// donor chooses, with his name and a message if he likes. `subscription`: a fixed price that
-    /// is paid again every interval. It cannot be changed.
+    /// is paid again every interval. `pos`: a till, whose enrolled devices type each amount. It
+    /// cannot be changed.
     #[schema(rename = "type", value_type = PaymentLinkType)]
     pub kind: String,
     /// The heading of the page and the description of its invoices; one line.
@@ -76,6 +80,13 @@ pub struct NewPaymentLink {
     /// watched in a minute. Dates stay real.
     #[schema(minimum = 1, maximum = 86400)]
     pub sandbox_day_seconds: Option<u32>,
+    /// Of a till: the IANA name of the time zone in which its day begins; `UTC` if absent.
+    #[schema(max_length = 64, examples("Europe/Berlin"))]
+    pub time_zone: Option<String>,
+    /// Of a till: the PIN of 4 to 8 digits with which its devices are enrolled and unlocked, not
+    /// such as 0000 or 1234. Absent: each device chooses its own. It is never shown.
+    #[schema(pattern = "^[0-9]{4,8}$", examples("2580"))]
+    pub pin: Option<String>,
     /// Where buyers are redirected once they have paid: an http or https URL.
     #[schema(value_type = Option<schema::OptionalWebAddress>)]
     pub success_url: Option<String>,
@@ -97,6 +108,7 @@ pub enum PaymentLinkType {
     Payment,
     Donation,
     Subscription,
+    Pos,
 }
 
 #[derive(ToSchema)]
@@ -145,6 +157,12 @@ pub struct PaymentLinkChanges {
     /// Your own reference, which new invoices carry.
     #[schema(max_length = 255)]
     pub order_id: Option<String>,
+    /// Of a till: the IANA name of the time zone in which its day begins; null is `UTC`.
+    #[schema(max_length = 64)]
+    pub time_zone: Option<String>,
+    /// Of a till: the PIN of devices that are enrolled from now on; null leaves it to each of them.
+    #[schema(pattern = "^[0-9]{4,8}$")]
+    pub pin: Option<String>,
     /// False switches the link off. Its open invoices can still be paid.
     pub active: Option<bool>,
 }
@@ -167,6 +185,7 @@ pub fn parse(members: &Members, policy: &Policy) -> Result<Terms, ApiError> {
         period: period(members)?,
         cycles_max: whole(members, "cycles_max")?,
         sandbox_day_seconds: whole(members, "sandbox_day_seconds")?,
+        time_zone: members.string("time_zone", 1..=TIME_ZONE_CHARS_MAX)?,
         success_url: redirect_url(members, "success_url")?,
         cancel_url: redirect_url(members, "cancel_url")?,
         ipn_callback_url: callback_url(members, policy)?,
@@ -206,8 +225,21 @@ pub fn changes(members: &Members, policy: &Policy) -> Result<Changes, ApiError> 
         cancel_url: setting(members, "cancel_url", redirect_url(members, "cancel_url")?),
         ipn_callback_url: setting(members, "ipn_callback_url", callback_url(members, policy)?),
         order_id: setting(members, "order_id", members.string("order_id", 0..=ORDER_ID_CHARS_MAX)?),
+        time_zone: setting(
+            members,
+            "time_zone",
+            members.string("time_zone", 1..=TIME_ZONE_CHARS_MAX)?,
+        ),
+        pin: setting(members, "pin", pin(members)?),
         active: members.flag("active")?,
     })
+}
+
+/// The PIN of a till. It is no part of the terms, which are shown.
+pub fn pin(members: &Members) -> Result<Option<Pin>, ApiError> {
+    let text = members.string("pin", 1..=PIN_CHARS_MAX)?;
+    let pin = text.map(|text| Pin::choose(&text)).transpose();
+    pin.map_err(|error| ApiError::invalid(format!("pin: {error}")))
 }
 
 /// A member that may be absent, null, or a value; an empty URL is the same as null.
@@ -220,10 +252,8 @@ fn setting<T>(members: &Members, name: &str, value: Option<T>) -> Setting<T> {
 }
 
 fn kind(text: &str) -> Result<LinkKind, ApiError> {
-    text.parse().map_err(|_| match text {
-        "pos" => ApiError::invalid("links of type pos cannot be created yet"),
-        _ => ApiError::invalid("type must be payment, donation or subscription"),
-    })
+    let kind = text.parse();
+    kind.map_err(|_| ApiError::invalid("type must be payment, donation, subscription or pos"))
 }
 
 fn period(members: &Members) -> Result<Option<Period>, ApiError> {
@@ -311,7 +341,10 @@ pub fn idempotency(key: Option<String>, terms: &Terms) -> Option<Idempotency> {
         terms.ipn_callback_url.clone(),
         terms.order_id.clone(),
     ];
-    for part in parts {
+    // A PIN is left out: the hash of one could be searched. The zone comes after the others, so that
+    // a request without one has the hash it always had: it may be repeated while releases change.
+    let time_zone = terms.time_zone.clone().map(Some);
+    for part in parts.into_iter().chain(time_zone) {
         match part {
             None => hash.update([0]),
             Some(text) => {

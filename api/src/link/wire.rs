@@ -6,7 +6,7 @@ use gateway::{
         payment::{iso_8601, json_number},
         schema,
     },
-    link::button,
+    link::{LinkKind, button},
     money::Price,
     storage::links::Link,
 };
@@ -64,6 +64,13 @@ pub struct PaymentLink {
     /// Seconds that a day takes in the sandbox; null where it takes a day.
     #[schema(required)]
     pub sandbox_day_seconds: Option<u32>,
+    /// Of a till: the time zone in which its day begins; null is UTC.
+    #[schema(required, max_length = 64)]
+    pub time_zone: Option<String>,
+    /// Of a till: true if its devices are enrolled with the PIN that you set, false if each
+    /// chooses its own. Null for other links.
+    #[schema(required)]
+    pub has_pin: Option<bool>,
     /// Where buyers are redirected once they have paid.
     #[schema(required)]
     pub success_url: Option<String>,
@@ -76,9 +83,10 @@ pub struct PaymentLink {
     /// The merchant's own reference, which all its invoices carry.
     #[schema(required, max_length = 255)]
     pub order_id: Option<String>,
-    /// The picture of a button (SVG) that leads to the page. `?lang=` chooses its language.
+    /// The picture of a button (SVG) that leads to the page. `?lang=` chooses its language. Empty
+    /// for a till, to which no button leads.
     pub button_url: String,
-    /// The button as HTML, to be pasted into a page. It needs no script.
+    /// The button as HTML, to be pasted into a page. It needs no script. Empty for a till.
     pub button_html: String,
     #[schema(value_type = schema::Instant)]
     pub created_at: String,
@@ -109,11 +117,16 @@ pub struct PaymentLinkList {
 impl PaymentLink {
     /// `checkout_url` is the configured origin of the checkout, never a request's host.
     pub fn render(link: Link, checkout_url: &str) -> Self {
-        let url = format!("{}/l/{}", checkout_url.trim_end_matches('/'), link.link_id);
-        let button_url = format!("{url}/button.svg");
         let terms = link.terms;
+        let is_till = terms.kind == LinkKind::Pos;
+        let folder = if is_till { "pos" } else { "l" };
+        let url = format!("{}/{folder}/{}", checkout_url.trim_end_matches('/'), link.link_id);
+        let (button_url, button_html) = if is_till {
+            (String::new(), String::new())
+        } else {
+            (format!("{url}/button.svg"), button::html(&url, &terms.title))
+        };
         let number = |price: Price| json_number(&price.to_decimal());
-        let button_html = button::html(&url, &terms.title);
         Self {
             link_id: link.link_id,
             url,
@@ -128,10 +141,12 @@ impl PaymentLink {
             max_amount: terms.max_amount.map(number),
             suggested_amounts: terms.suggested_amounts.into_iter().map(number).collect(),
             single_use: terms.single_use,
+            has_pin: is_till.then_some(link.has_pin),
             interval: terms.period.map(|period| period.interval.as_str()),
             interval_count: terms.period.map(|period| period.count),
             cycles_max: terms.cycles_max,
             sandbox_day_seconds: terms.sandbox_day_seconds,
+            time_zone: terms.time_zone,
             success_url: terms.success_url,
             cancel_url: terms.cancel_url,
             ipn_callback_url: terms.ipn_callback_url,

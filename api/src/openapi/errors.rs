@@ -48,6 +48,7 @@ pub(super) fn operation<'a>(item: &'a mut PathItem, method: &Method) -> Option<&
     match *method {
         Method::POST => item.post.as_mut(),
         Method::PATCH => item.patch.as_mut(),
+        Method::DELETE => item.delete.as_mut(),
         _ => item.get.as_mut(),
     }
 }

@@ -27,7 +27,7 @@ use utoipa::{
 
 use crate::{
     balance, buyer_status, buyer_status::wire::SluggedError, catalogue, endpoints, error::Envelope,
-    event, export, link, nowpayments, payment, sandbox, status, subscription,
+    event, export, link, nowpayments, payment, sandbox, status, subscription, till,
 };
 
 /// The name of the merchant's key in the document.
@@ -54,6 +54,9 @@ const MERCHANT_KEY: &str = "merchantKey";
         link::route::list,
         link::route::read,
         link::route::change,
+        till::route::create,
+        till::route::list,
+        till::route::revoke,
         nowpayments::route::full_currencies,
         nowpayments::route::merchant_coins,
         nowpayments::route::create_invoice,
@@ -78,7 +81,7 @@ const MERCHANT_KEY: &str = "merchantKey";
     tags(
         (name = "Invoices", description = "For merchants, with their API key."),
         (name = "Balance", description = "What the ledger says a merchant has. For merchants, with their API key."),
-        (name = "Payment links", description = "Pages whose visitors create invoices: a fixed price, an open one, donations. For merchants, with their API key."),
+        (name = "Payment links", description = "Pages whose visitors create invoices: a fixed price, an open one, donations, subscriptions; and tills with their devices. For merchants, with their API key."),
         (name = "Events", description = "What happened, with a webhook or without. For merchants, with their API key."),
         (name = "Accounting", description = "Files for bookkeepers and tax programs. For merchants, with their API key."),
         (name = "Prices", description = "The currencies to pay with, and present prices."),

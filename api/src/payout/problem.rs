@@ -240,7 +240,10 @@ impl From<PayoutError> for Problem {
                 tracing::error!(%error, "a payout order could not get an address");
                 Self::new(Kind::UnsupportedNetwork, "no address can be given on this network")
             }
-            PayoutError::Storage(error) => ApiError::from(error).into(),
+            // The idempotency key of a repeated request tells the two apart.
+            PayoutError::Storage(error) | PayoutError::Unclear(error) => {
+                ApiError::from(error).into()
+            }
         }
     }
 }
@@ -266,7 +269,7 @@ mod tests {
     #[test]
     fn each_refusal_has_its_kind_and_status() {
         let rows = |reason| PayoutError::Rows(vec![fault(reason)]);
-        let cases: [(PayoutError, u16, &str); 20] = [
+        let cases: [(PayoutError, u16, &str); 21] = [
             (PayoutError::Disabled, 403, "payouts_disabled"),
             (PayoutError::UnsupportedNetwork, 400, "unsupported_network"),
             (PayoutError::UnsupportedCurrency, 400, "unsupported_currency"),
@@ -291,6 +294,7 @@ mod tests {
             (PayoutError::DepositDetected, 409, "deposit_already_detected"),
             (PayoutError::NoFreshFee, 503, "node_unavailable"),
             (PayoutError::Storage(StorageError::TimedOut), 500, "internal_error"),
+            (PayoutError::Unclear(StorageError::TimedOut), 500, "internal_error"),
         ];
         for (error, status, kind) in cases {
             let problem = Problem::from(error);

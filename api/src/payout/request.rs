@@ -235,6 +235,7 @@ impl Terms {
             metadata: self.metadata.map(metadata).transpose()?,
             callback_url: self.callback_url,
             idempotency: None,
+            withdrawal: None,
         })
     }
 }

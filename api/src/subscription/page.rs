@@ -127,7 +127,7 @@ fn redirect(shell: &Shell, to: &str) -> Response {
 }
 
 /// The page of a token that names nothing. It repeats no token.
-pub(super) fn missing(shell: Shell, heading: &'static str) -> Response {
+pub(crate) fn missing(shell: Shell, heading: &'static str) -> Response {
     let text = shell.t.link_missing_text;
     let page = MissingPage { shell, id: String::new(), heading, text };
     answer(StatusCode::NOT_FOUND, &page.shell, &page)

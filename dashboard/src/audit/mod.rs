@@ -15,13 +15,14 @@ use crate::{
 
 const HERE: &str = "/operator/audit";
 /// Kinds of rows and things that people look for; the log may hold others.
-const KINDS: [&str; 14] = [
+const KINDS: [&str; 16] = [
     "account",
     "address_pool",
     "announcement",
     "currency_setting",
     "dead-letter",
     "deposit",
+    "device",
     "invoice",
     "membership",
     "merchant",
@@ -30,6 +31,7 @@ const KINDS: [&str; 14] = [
     "payout_release",
     "payout_stop",
     "session",
+    "subscription",
 ];
 
 #[derive(Template)]

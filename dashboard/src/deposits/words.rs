@@ -31,7 +31,8 @@ pub fn owner(told: &Told) -> String {
 }
 
 pub fn whose(owner: &KnownAddress) -> String {
-    let of = owner.payment_id.as_ref().or(owner.payout_order_id.as_ref());
+    let of = owner.payment_id.clone().or_else(|| owner.payout_order_id.clone());
+    let of = of.or_else(|| Some(format!("merchant {}", owner.own_of?)));
     of.map_or_else(|| "ours".to_owned(), |of| format!("{of}, given for {}", owner.network))
 }
 

@@ -1,5 +1,7 @@
 //! Keys of a merchant: shown by their ends, replaced, and shown whole once.
 
+pub mod legacy;
+
 use askama::Template;
 use axum::{extract::State, response::Response};
 use gateway::{
@@ -26,6 +28,8 @@ struct Page {
     /// The newest payment, for the snippets.
     newest: Option<String>,
     may_rotate: bool,
+    /// Keys of the `/legacy` adapter, if the merchant has any.
+    legacy: Option<legacy::Shown>,
 }
 
 /// The one page with the secret itself; a reload finds that it was replaced already.
@@ -60,6 +64,7 @@ pub async fn page(State(gateway): State<crate::State>, visit: Visit) -> Result<R
     let id = visit.merchant()?.merchant_id;
     let row = gateway.merchant(id).await.map_err(problem)?;
     let secret_version = gateway.secret_version(id).await.map_err(problem)?;
+    let legacy = gateway.legacy_keys(id).await.map_err(problem)?;
     let (at, place) = list::newest();
     let place = (Side::Older, at, place);
     let newest = gateway.payments_beside(id, &Filter::default(), place, 1).await?;
@@ -70,6 +75,7 @@ pub async fn page(State(gateway): State<crate::State>, visit: Visit) -> Result<R
         base_url: gateway.config.base_url.trim_end_matches('/').to_owned(),
         key_preview: row.api_key_preview,
         secret_version,
+        legacy: legacy.map(|keys| legacy::Shown::of(id, keys)),
         may_rotate: visit.signed()?.may(Action::KeyRotate) == Permission::Granted,
     })
 }

@@ -106,9 +106,9 @@ impl Page {
     }
 }
 
-/// The types of events that have a webhook.
+/// The types of events that have webhooks.
 pub fn kinds() -> Vec<EventKind> {
-    EventKind::ALL.into_iter().filter(|kind| kind.channel().is_some()).collect()
+    EventKind::ALL.into_iter().filter(|kind| kind.has_deliveries()).collect()
 }
 
 /// The filters as parameters of an address, each with `&` before it.
@@ -122,7 +122,7 @@ pub async fn list(State(gateway): State<crate::State>, visit: Visit) -> Result<R
     let merchant_id = visit.merchant()?.merchant_id;
     let state: Option<DeliveryState> = visit.asked("state").and_then(|text| text.parse().ok());
     let kind: Option<EventKind> = visit.asked("type").and_then(|text| text.parse().ok());
-    let kind = kind.filter(|kind| kind.channel().is_some());
+    let kind = kind.filter(|kind| kind.has_deliveries());
     let place = visit.asked("older").and_then(list::place);
     let before = place.unwrap_or_else(list::newest);
     let listed = Listed { state, kind: kind.map(EventKind::delivery_name) };
@@ -172,11 +172,17 @@ pub async fn page(
 }
 
 impl Detail {
-    /// The page of the payment or payout that the event is about.
-    fn about(&self) -> String {
-        let folder =
-            if self.event.resource_id.starts_with("pzi_") { "payments" } else { "payouts" };
-        format!("/{folder}/{}", self.event.resource_id)
+    /// The page of the payment or payout that the event is about; other things have none.
+    fn about(&self) -> Option<String> {
+        let id = self.event.resource_id.as_str();
+        let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| id.starts_with(prefix));
+        if begins(&["pzi_"]) {
+            Some(format!("/payments/{id}"))
+        } else if begins(&["mpo_", "empo_"]) {
+            Some(format!("/payouts/{id}"))
+        } else {
+            None
+        }
     }
 }
 

@@ -7,9 +7,10 @@ use axum::{
 };
 use gateway::{
     account::Action,
-    app::{account::session::Permission, link::LinkError},
-    link::{self, button},
-    storage::links::Link,
+    app::{account::session::Permission, link::LinkError, till::device::DeviceError},
+    link::{self, LinkKind, button},
+    storage::{links::Link, tills::Device},
+    till::{DeviceState, NAME_CHARS_MAX},
 };
 
 use super::{address, price};
@@ -31,6 +32,15 @@ struct Page {
     snippet: String,
     code: Safe<String>,
     may_change: bool,
+    /// Of a till.
+    devices: Vec<Device>,
+    may_enrol: bool,
+}
+
+impl Page {
+    fn is_till(&self) -> bool {
+        self.link.terms.kind == LinkKind::Pos
+    }
 }
 
 pub async fn page(
@@ -42,9 +52,22 @@ pub async fn page(
     let link = gateway.find_link(merchant_id, known(&id)?).await?.ok_or(Problem::NotFound)?;
     let shell = Shell::of(&visit, super::HERE);
     let address = address(&gateway, &link);
+    let devices = if link.terms.kind == LinkKind::Pos {
+        gateway.list_devices(merchant_id, &link.link_id).await.map_err(|error| match error {
+            DeviceError::Storage(error) => error.into(),
+            DeviceError::NoLink
+            | DeviceError::NotFound
+            | DeviceError::NoTill
+            | DeviceError::Name
+            | DeviceError::TooMany { .. } => Problem::NotFound,
+        })?
+    } else {
+        Vec::new()
+    };
     show(&Page {
         shell: match visit.asked("done") {
             Some("created") => shell.with_notice("Created. Send its address, or print its code."),
+            Some("revoked") => shell.with_notice("The device is revoked."),
             Some("on") => shell.with_notice("The link is on."),
             Some("off") => {
                 shell.with_notice("The link is off. Payments that are open can still be paid.")
@@ -55,6 +78,8 @@ pub async fn page(
         snippet: button::html(&address, &link.terms.title),
         code: qr::svg(&address, "QR code of the link"),
         may_change: visit.signed()?.may(Action::LinkChange) == Permission::Granted,
+        may_enrol: visit.signed()?.may(Action::DeviceEnrol) == Permission::Granted,
+        devices,
         address,
         link,
     })
@@ -84,6 +109,6 @@ pub async fn switch(
 }
 
 /// A text that cannot be an id names no link.
-fn known(id: &str) -> Result<&str, Problem> {
+pub(super) fn known(id: &str) -> Result<&str, Problem> {
     if link::is_id(id) { Ok(id) } else { Err(Problem::NotFound) }
 }

@@ -1,6 +1,7 @@
 //! Payment links: listed, created, shown with their button and code, switched on and off.
 
 pub mod detail;
+pub mod devices;
 pub mod new;
 
 use askama::Template;
@@ -8,6 +9,7 @@ use axum::{extract::State, response::Response};
 use gateway::{
     account::Action,
     app::account::session::Permission,
+    link::LinkKind,
     storage::{invoices::ListOrder, links::Link},
 };
 
@@ -62,5 +64,6 @@ fn price(link: &Link) -> String {
 
 /// The address of a link's page: of the configured checkout, never of a request's host.
 fn address(gateway: &crate::State, link: &Link) -> String {
-    format!("{}/l/{}", gateway.config.checkout_url.trim_end_matches('/'), link.link_id)
+    let folder = if link.terms.kind == LinkKind::Pos { "pos" } else { "l" };
+    format!("{}/{folder}/{}", gateway.config.checkout_url.trim_end_matches('/'), link.link_id)
 }

@@ -61,6 +61,7 @@ fn fields(form: &Form) -> Fields<'_> {
         interval: form.text("interval"),
         interval_count: form.text("interval_count"),
         cycles_max: form.text("cycles_max"),
+        time_zone: form.text("time_zone"),
         order_id: form.text("order_id"),
         webhook_url: form.text("webhook_url"),
         success_url: form.text("success_url"),

@@ -62,8 +62,10 @@ pub fn needs(overview: &Overview) -> Vec<Need> {
             "came in another currency than asked"
         };
         let at = deposit.settled_at.as_ref().map(when).unwrap_or_default();
+        // One without a payment stands in the statement alone.
+        let payment = deposit.payment_id.as_ref().map(|id| format!("/payments/{id}"));
         Need {
-            href: format!("/payments/{}", deposit.payment_id),
+            href: payment.unwrap_or_else(|| "/balance".to_owned()),
             text: format!("{amount} {symbol} {reason}"),
             detail: at,
         }

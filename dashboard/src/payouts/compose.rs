@@ -133,6 +133,7 @@ impl Terms {
             metadata: None,
             callback_url: None,
             idempotency: None,
+            withdrawal: None,
         })
     }
 }

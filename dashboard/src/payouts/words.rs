@@ -42,7 +42,7 @@ pub fn of_file(error: &Unreadable) -> String {
 pub fn of_order(error: PayoutError) -> Result<String, Problem> {
     let text = match error {
         PayoutError::NotFound => return Err(Problem::NotFound),
-        PayoutError::Storage(error) => return Err(error.into()),
+        PayoutError::Storage(error) | PayoutError::Unclear(error) => return Err(error.into()),
         PayoutError::NoAddress(error) => {
             tracing::error!(%error, "a payout order could not get an address");
             "No deposit address can be given on this network now. Ask the operator."

@@ -4,12 +4,13 @@
 //! It is built only from the merchants' documentation, and keeps its orders in memory.
 
 mod gateway;
+mod links;
 mod page;
 #[path = "../../verify-ipn/rust/src/verify_ipn.rs"]
 mod verify_ipn;
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{HashMap, HashSet, VecDeque},
     env,
     net::SocketAddr,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -30,9 +31,13 @@ use tokio::net::TcpListener;
 
 use crate::{
     gateway::Gateway,
+    links::Links,
     page::{GOODS, Good},
     verify_ipn::{Verdict, verify_ipn},
 };
+
+/// The newest ones; seven belong to a renewal.
+const REMINDERS_KEPT: usize = 28;
 
 struct Shop {
     gateway: Gateway,
@@ -40,6 +45,7 @@ struct Shop {
     checkout_url: String,
     /// URL at which buyers and the gateway reach the shop.
     own_url: String,
+    links: Links,
     orders: Mutex<Orders>,
 }
 
@@ -48,6 +54,20 @@ struct Orders {
     by_number: HashMap<usize, Order>,
     /// The keys of events that were acted on; a real shop has them in a unique column.
     handled: HashSet<String>,
+    /// Payments through links, told by webhooks.
+    through_links: usize,
+    /// Reminders of the coffee club. A real shop mails each to its subscriber: whoever has the
+    /// address can renew and cancel.
+    reminders: VecDeque<Reminder>,
+}
+
+/// A reminder that a renewal is due.
+struct Reminder {
+    subscriber: String,
+    /// Days until the renewal if negative, after it if positive.
+    day_offset: i64,
+    cycle: i64,
+    renewal_url: String,
 }
 
 struct Order {
@@ -67,9 +87,17 @@ async fn main() -> anyhow::Result<()> {
     let listen = env::var("SHOP_LISTEN").unwrap_or_else(|_| "127.0.0.1:8090".into());
     let listener =
         TcpListener::bind(&listen).await.with_context(|| format!("cannot listen on {listen}"))?;
-    let shop = Arc::new(Shop::from_environment(listener.local_addr()?)?);
+    let mut shop = Shop::from_environment(listener.local_addr()?)?;
+    let ipn_url = format!("{}/ipn", shop.own_url);
+    match Links::of_shop(&shop.gateway, &ipn_url).await {
+        Ok(links) => shop.links = links,
+        Err(error) => eprintln!("the shop goes on without payment links: {error:#}"),
+    }
+    let shop = Arc::new(shop);
     let router = Router::new()
         .route("/", get(front))
+        .route("/links.txt", get(links))
+        .route("/club", get(club))
         .route("/buy/{good}", post(buy))
         .route("/order/{number}", get(order))
         .route("/order/{number}/state", get(state))
@@ -94,6 +122,7 @@ impl Shop {
             webhook_secret: text("webhook_secret")?,
             checkout_url: setting("GATEWAY_CHECKOUT_URL")?,
             own_url: format!("http://{listen}"),
+            links: Links::default(),
             orders: Mutex::default(),
         })
     }
@@ -103,8 +132,16 @@ impl Shop {
     }
 }
 
-async fn front() -> Response {
-    page::front()
+async fn front(State(shop): State<Arc<Shop>>) -> Response {
+    page::front(&shop.links, shop.orders().through_links, &shop.checkout_url)
+}
+
+async fn links(State(shop): State<Arc<Shop>>) -> String {
+    shop.links.listing()
+}
+
+async fn club(State(shop): State<Arc<Shop>>) -> Response {
+    page::club(&shop.links.club, &shop.orders().reminders)
 }
 
 /// An order is an invoice: the price is ours, the currency is the buyer's choice.
@@ -165,16 +202,20 @@ async fn state(State(shop): State<Arc<Shop>>, Path(number): Path<usize>) -> Resp
 async fn ipn(State(shop): State<Arc<Shop>>, headers: HeaderMap, body: Bytes) -> StatusCode {
     let signature = headers.get("x-gateway-sig").and_then(|value| value.to_str().ok());
     let mut orders = shop.orders();
-    let Orders { by_number, handled } = &mut *orders;
+    let Orders { by_number, handled, through_links, reminders } = &mut *orders;
     let remember = |key: &str| handled.insert(key.to_owned());
     let verdict =
         verify_ipn(&body, signature.unwrap_or_default(), &shop.webhook_secret, now(), remember);
     match verdict {
         Verdict::Payment(event) => {
-            let order = order_of(by_number, &event);
-            if let (Some(order), Some(status)) = (order, event["payment_status"].as_str()) {
-                order.told = Some(status.to_owned());
-                order.shipped += u32::from(status == "finished");
+            let status = event["payment_status"].as_str().unwrap_or_default();
+            match order_of(by_number, &event) {
+                Some(order) => {
+                    order.told = Some(status.to_owned());
+                    order.shipped += u32::from(status == "finished");
+                }
+                // An invoice that a visitor of one of the shop's links created.
+                None => *through_links += usize::from(status == "finished"),
             }
             StatusCode::OK
         }
@@ -185,8 +226,38 @@ async fn ipn(State(shop): State<Arc<Shop>>, headers: HeaderMap, body: Bytes) -> 
             }
             StatusCode::OK
         }
+        // A reminder repeats `finished` of the payment before, and ships nothing.
+        Verdict::Renewal(event) => {
+            reminders.push_front(Reminder::of(&event));
+            reminders.truncate(REMINDERS_KEPT);
+            StatusCode::OK
+        }
         Verdict::Duplicate => StatusCode::OK,
         Verdict::Forged | Verdict::Stale => StatusCode::UNAUTHORIZED,
+    }
+}
+
+impl Reminder {
+    fn of(event: &Value) -> Self {
+        let renewal = &event["_gateway"]["renewal"];
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        Self {
+            subscriber: text(&event["subscriber_email"]),
+            day_offset: renewal["day_offset"].as_i64().unwrap_or_default(),
+            cycle: renewal["cycle"].as_i64().unwrap_or_default(),
+            renewal_url: text(&renewal["renewal_url"]),
+        }
+    }
+
+    /// The day, as a subscriber would say it.
+    fn when(&self) -> String {
+        match self.day_offset {
+            0 => "due today".to_owned(),
+            -1 => "due tomorrow".to_owned(),
+            1 => "a day late".to_owned(),
+            days @ ..0 => format!("due in {} days", -days),
+            days => format!("{days} days late"),
+        }
     }
 }
 

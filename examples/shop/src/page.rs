@@ -1,5 +1,7 @@
 //! The shop's pages.
 
+use std::collections::VecDeque;
+
 use askama::Template;
 use axum::{
     http::{StatusCode, header},
@@ -7,7 +9,7 @@ use axum::{
 };
 use url::Url;
 
-use crate::Order;
+use crate::{Order, Reminder, links::Links};
 
 pub struct Good {
     pub code: &'static str,
@@ -41,8 +43,17 @@ pub const GOODS: [Good; 3] = [
 
 #[derive(Template)]
 #[template(path = "front.html")]
-struct Front {
+struct Front<'a> {
     goods: &'static [Good],
+    links: &'a Links,
+    through_links: usize,
+}
+
+#[derive(Template)]
+#[template(path = "club.html")]
+struct Club<'a> {
+    join: &'a str,
+    reminders: &'a VecDeque<Reminder>,
 }
 
 #[derive(Template)]
@@ -55,8 +66,12 @@ struct OrderPage<'a> {
     checkout_url: &'a str,
 }
 
-pub fn front() -> Response {
-    answer(&Front { goods: &GOODS }, "")
+pub fn front(links: &Links, through_links: usize, checkout_url: &str) -> Response {
+    answer(&Front { goods: &GOODS, links, through_links }, &origin(checkout_url))
+}
+
+pub fn club(join: &str, reminders: &VecDeque<Reminder>) -> Response {
+    answer(&Club { join, reminders }, "")
 }
 
 pub fn order(number: usize, order: &Order, checkout_url: &str) -> Response {
@@ -67,8 +82,11 @@ pub fn order(number: usize, order: &Order, checkout_url: &str) -> Response {
         invoice_url: &order.invoice_url,
         checkout_url: checkout_url.trim_end_matches('/'),
     };
-    let origin = Url::parse(checkout_url).map(|url| url.origin().ascii_serialization());
-    answer(&page, &origin.unwrap_or_default())
+    answer(&page, &origin(checkout_url))
+}
+
+fn origin(url: &str) -> String {
+    Url::parse(url).map(|url| url.origin().ascii_serialization()).unwrap_or_default()
 }
 
 pub async fn script() -> Response {
@@ -76,11 +94,12 @@ pub async fn script() -> Response {
     (kind, include_str!("../assets/order.js")).into_response()
 }
 
-/// The widget needs two permissions of a strict policy: its script, and its frame.
+/// The widget needs two permissions of a strict policy: its script, and its frame. The picture of a
+/// button needs one more.
 fn answer(page: &impl Template, checkout: &str) -> Response {
     let policy = format!(
         "default-src 'none'; script-src 'self' {checkout}; frame-src 'self' {checkout}; connect-src 'self'; \
-         img-src data:; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'"
+         img-src data: {checkout}; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'"
     );
     match page.render() {
         Ok(html) => ([(header::CONTENT_SECURITY_POLICY, policy)], Html(html)).into_response(),

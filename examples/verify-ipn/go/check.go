@@ -42,6 +42,9 @@ func main() {
 		case err == nil && verified.Notice != nil:
 			notice := verified.Notice
 			fmt.Printf("%s: notice %s %s\n", delivery.Name, notice.Gateway.Notice.Type, notice.PaymentStatus)
+		case err == nil && verified.Renewal != nil:
+			renewal := verified.Renewal
+			fmt.Printf("%s: renewal %d %s\n", delivery.Name, renewal.Gateway.Renewal.DayOffset, renewal.PaymentStatus)
 		case err == nil:
 			fmt.Printf("%s: accepted %s\n", delivery.Name, verified.Payment.PaymentStatus)
 		case errors.Is(err, ErrForged), errors.Is(err, ErrStale), errors.Is(err, ErrDuplicate):

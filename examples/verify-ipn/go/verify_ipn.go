@@ -29,8 +29,9 @@ type Event struct {
 	PriceAmount   json.Number `json:"price_amount"`
 	PriceCurrency string      `json:"price_currency"`
 	Gateway       struct {
-		Notice *Notice `json:"notice"`
-		Test   bool    `json:"test"`
+		Notice  *Notice  `json:"notice"`
+		Renewal *Renewal `json:"renewal"`
+		Test    bool     `json:"test"`
 	} `json:"_gateway"`
 }
 
@@ -44,13 +45,26 @@ type Notice struct {
 	Amount   string  `json:"amount"`
 }
 
-// Verified has exactly one of the two.
+// Renewal is the one that a reminder of a subscription is about. Only the subscriber may have
+// RenewalURL.
+type Renewal struct {
+	DayOffset     int    `json:"day_offset"`
+	NextRenewalAt string `json:"next_renewal_at"`
+	Cycle         int    `json:"cycle"`
+	RenewalURL    string `json:"renewal_url"`
+}
+
+// Verified has exactly one of the three.
 type Verified struct {
 	// Payment reached this status: the one event to act on.
 	Payment *Event
 	// Notice is for a person and changes nothing: its PaymentStatus only repeats the state of the
 	// invoice.
 	Notice *Event
+	// Renewal: a subscription is due. Mail its RenewalURL to the subscriber unless the gateway
+	// does, and ship nothing: its PaymentStatus, mostly finished, only repeats the state of the
+	// latest invoice.
+	Renewal *Event
 }
 
 // VerifyIPN checks the very bytes received (io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))) against the header
@@ -83,6 +97,9 @@ func VerifyIPN(rawBody []byte, signature, secret string, now time.Time, remember
 	key, verified := event.PaymentID+" "+event.PaymentStatus, Verified{Payment: &event}
 	if event.Gateway.Notice != nil {
 		key, verified = event.EventID, Verified{Notice: &event}
+	} else if event.Gateway.Renewal != nil {
+		// So has each reminder: seven days, seven events of the same payment and status.
+		key, verified = event.EventID, Verified{Renewal: &event}
 	}
 	isNew, err := remember(key)
 	if err != nil {

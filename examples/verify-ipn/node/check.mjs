@@ -9,10 +9,12 @@ const remember = async (key) => !seen.has(key) && Boolean(seen.add(key));
 for (const { name, body, signature, received_at: now } of deliveries) {
   let verdict;
   try {
-    const { payment, notice } = await verifyIpn({ rawBody: Buffer.from(body), signature, secret, remember, now });
+    const rawBody = Buffer.from(body);
+    const { payment, notice, renewal } = await verifyIpn({ rawBody, signature, secret, remember, now });
     verdict = 'duplicate';
     if (payment) verdict = `accepted ${payment.payment_status}`;
     if (notice) verdict = `notice ${notice._gateway.notice.type} ${notice.payment_status}`;
+    if (renewal) verdict = `renewal ${renewal._gateway.renewal.day_offset} ${renewal.payment_status}`;
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     verdict = error.message;

@@ -5,11 +5,14 @@ const MAX_AGE_SECONDS = 600;
 export class Refused extends Error {}
 
 /**
- * Returns one of three; throws Refused for anything else (answer 401).
+ * Returns one of four; throws Refused for anything else (answer 401).
  *
  * - { payment }: the payment reached this payment_status. The one event to act on.
  * - { notice }: money came beside or after the payment, described in _gateway.notice. It is for a
  *   person and changes nothing: its payment_status only repeats the state of the invoice.
+ * - { renewal }: a subscription is due, as _gateway.renewal says. Mail its renewal_url to the
+ *   subscriber unless the gateway does, and ship nothing: its payment_status, mostly finished, only
+ *   repeats the state of the latest invoice.
  * - {}: it was handled before, or is a test of yours (answer 200 and do nothing).
  *
  * rawBody: a Buffer with the very bytes received. Parsing and serialising again gives other bytes.
@@ -35,6 +38,10 @@ export async function verifyIpn({ rawBody, signature, secret, remember, now = Da
   // one payment. All fields are those of the signed body, never of a header.
   if (event._gateway?.notice) {
     return (await remember(event.event_id)) ? { notice: event } : {};
+  }
+  // So has each reminder of a renewal: seven days, seven events of the same payment and status.
+  if (event._gateway?.renewal) {
+    return (await remember(event.event_id)) ? { renewal: event } : {};
   }
   return (await remember(`${event.payment_id} ${event.payment_status}`)) ? { payment: event } : {};
 }

@@ -25,9 +25,11 @@ foreach ($recorded['deliveries'] as $delivery) {
         );
         $payment = $verified['payment'] ?? null;
         $notice = $verified['notice'] ?? null;
+        $renewal = $verified['renewal'] ?? null;
         $verdict = match (true) {
             $payment !== null => "accepted {$payment['payment_status']}",
             $notice !== null => "notice {$notice['_gateway']['notice']['type']} {$notice['payment_status']}",
+            $renewal !== null => "renewal {$renewal['_gateway']['renewal']['day_offset']} {$renewal['payment_status']}",
             default => 'duplicate',
         };
     } catch (Refused $refusal) {

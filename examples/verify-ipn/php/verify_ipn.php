@@ -10,10 +10,13 @@ final class Refused extends Exception
 }
 
 /**
- * Returns one of three:
+ * Returns one of four:
  * - ['payment' => event]: the payment reached this payment_status. The one event to act on.
  * - ['notice' => event]: money came beside or after the payment, described in _gateway.notice. It
  *   is for a person and changes nothing: its payment_status only repeats the state of the invoice.
+ * - ['renewal' => event]: a subscription is due, as _gateway.renewal says. Mail its renewal_url to
+ *   the subscriber unless the gateway does, and ship nothing: its payment_status, mostly finished,
+ *   only repeats the state of the latest invoice.
  * - []: it was handled before, or is a test of yours (answer 200 and do nothing).
  *
  * $rawBody: the very bytes received, from file_get_contents('php://input'). Parsing and encoding again gives others.
@@ -41,6 +44,10 @@ function verify_ipn(string $rawBody, ?string $signature, string $secret, callabl
     // one payment. All fields are those of the signed body, never of a header.
     if (isset($event['_gateway']['notice'])) {
         return $remember($event['event_id']) ? ['notice' => $event] : [];
+    }
+    // So has each reminder of a renewal: seven days, seven events of the same payment and status.
+    if (isset($event['_gateway']['renewal'])) {
+        return $remember($event['event_id']) ? ['renewal' => $event] : [];
     }
     return $remember("{$event['payment_id']} {$event['payment_status']}") ? ['payment' => $event] : [];
 }

@@ -18,7 +18,7 @@ def remember(key):
 
 for delivery in recorded["deliveries"]:
     try:
-        payment, notice = verify_ipn(
+        payment, notice, renewal = verify_ipn(
             delivery["body"].encode(),
             delivery["signature"],
             recorded["secret"],
@@ -30,6 +30,8 @@ for delivery in recorded["deliveries"]:
             verdict = f"accepted {payment['payment_status']}"
         if notice:
             verdict = f"notice {notice['_gateway']['notice']['type']} {notice['payment_status']}"
+        if renewal:
+            verdict = f"renewal {renewal['_gateway']['renewal']['day_offset']} {renewal['payment_status']}"
     except Refused as refusal:
         verdict = str(refusal)
     print(f"{delivery['name']}: {verdict}")

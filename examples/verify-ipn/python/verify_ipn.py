@@ -12,17 +12,21 @@ class Refused(Exception):
 
 
 class Verified(NamedTuple):
-    """At most one of the two; neither if it was handled before or is a test (answer 200 and do nothing)."""
+    """At most one of the three; none if it was handled before or is a test (answer 200 and do nothing)."""
 
     # The payment reached this payment_status: the one event to act on.
     payment: Optional[dict] = None
     # Money came beside or after the payment, described in _gateway.notice. It is for a person and
     # changes nothing: its payment_status only repeats the state of the invoice.
     notice: Optional[dict] = None
+    # A subscription is due, as _gateway.renewal says. Mail its renewal_url to the subscriber unless
+    # the gateway does, and ship nothing: its payment_status, mostly finished, only repeats the
+    # state of the latest invoice.
+    renewal: Optional[dict] = None
 
 
 def verify_ipn(raw_body, signature, secret, remember, now=None):
-    """Returns the event as Verified: payment, notice = verify_ipn(...)
+    """Returns the event as Verified: payment, notice, renewal = verify_ipn(...)
 
     raw_body: the very bytes received. Parsing and serialising again gives other bytes.
     signature: the header x-gateway-sig, or None.
@@ -44,5 +48,8 @@ def verify_ipn(raw_body, signature, secret, remember, now=None):
     # one payment. All fields are those of the signed body, never of a header.
     if (event.get("_gateway") or {}).get("notice"):
         return Verified(notice=event) if remember(event["event_id"]) else Verified()
+    # So has each reminder of a renewal: seven days, seven events of the same payment and status.
+    if (event.get("_gateway") or {}).get("renewal"):
+        return Verified(renewal=event) if remember(event["event_id"]) else Verified()
     key = f"{event['payment_id']} {event['payment_status']}"
     return Verified(payment=event) if remember(key) else Verified()

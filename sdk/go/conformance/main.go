@@ -43,7 +43,7 @@ var (
 	ctx     = context.Background()
 	clients = map[string]*gateway.Client{}
 	lock    sync.Mutex
-	acts    = map[string][]string{"payments": {}, "notices": {}, "events": {}}
+	acts    = map[string][]string{"payments": {}, "notices": {}, "renewals": {}, "events": {}}
 	failing bool
 )
 
@@ -66,6 +66,12 @@ func listen(a asked) (any, error) {
 			lock.Lock()
 			defer lock.Unlock()
 			note("notices", notice.Type+" "+notice.Amount)
+			return nil
+		},
+		OnRenewal: func(_ context.Context, renewal gateway.Renewal, payment gateway.PaymentIpn, _ *sql.Tx) error {
+			lock.Lock()
+			defer lock.Unlock()
+			note("renewals", fmt.Sprintf("%d %s %s", renewal.DayOffset, renewal.RenewalURL, payment.PaymentStatus))
 			return nil
 		},
 	}
@@ -162,8 +168,12 @@ func call(a asked) (any, error) {
 		kind := "payment"
 		if event.Notice != nil {
 			kind = "notice"
+		} else if event.Renewal != nil {
+			kind = "renewal"
 		}
-		return map[string]any{"kind": kind, "key": event.Key, "event": event.Payment, "notice": event.Notice}, nil
+		return map[string]any{
+			"kind": kind, "key": event.Key, "event": event.Payment, "notice": event.Notice, "renewal": event.Renewal,
+		}, nil
 	case "verifyPayoutWebhook":
 		event, err := gateway.VerifyPayoutWebhook([]byte(text(a.Body)), text(a.Signature), time.Unix(a.Now, 0), text(a.Secret))
 		if err != nil {

@@ -44,7 +44,7 @@ $listen = static function (array $given) use (&$server, $folder): array {
 };
 
 $acts = static function () use ($shop): array {
-    $found = ['payments' => [], 'notices' => [], 'events' => []];
+    $found = ['payments' => [], 'notices' => [], 'renewals' => [], 'events' => []];
     foreach ($shop->query('SELECT kind, text FROM acts ORDER BY rowid') as $row) {
         $found[$row['kind']][] = $row['text'];
     }
@@ -72,8 +72,12 @@ $call = static function (array $given) use (&$clients, $listen, $acts, $folder):
             return touch("$folder/fail");
         case 'verifyPaymentIpn':
             $event = Webhooks::verifyPaymentIpn($given['body'], $given['signature'], $given['secret'], $given['now']);
-            $kind = $event->notice === null ? 'payment' : 'notice';
-            return ['kind' => $kind, 'key' => $event->key, 'event' => $event->payment, 'notice' => $event->notice];
+            $kind = match (true) {
+                $event->notice !== null => 'notice',
+                $event->renewal !== null => 'renewal',
+                default => 'payment',
+            };
+            return ['kind' => $kind, 'key' => $event->key, 'event' => $event->payment, 'notice' => $event->notice, 'renewal' => $event->renewal];
         case 'verifyPayoutWebhook':
             $event = Webhooks::verifyPayoutWebhook($given['body'], $given['signature'], $given['secret'], $given['now']);
             return ['kind' => 'payout', 'key' => $event['eventId'], 'event' => $event];

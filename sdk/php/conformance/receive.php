@@ -23,6 +23,11 @@ $ipn = new PaymentIpnReceiver(
         }
     },
     static fn (array $notice, array $payment, \PDO $shop) => $note($shop, 'notices', "{$notice['type']} {$notice['amount']}"),
+    static fn (array $renewal, array $payment, \PDO $shop) => $note(
+        $shop,
+        'renewals',
+        "{$renewal['day_offset']} {$renewal['renewal_url']} {$payment['payment_status']}",
+    ),
 );
 $payouts = new PayoutWebhookReceiver(
     getenv('PAYOUT_SECRET'),

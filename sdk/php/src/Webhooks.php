@@ -9,23 +9,29 @@ namespace Gateway\Sdk;
  *
  * @phpstan-import-type PaymentIpn from Contract
  * @phpstan-import-type Notice from Contract
+ * @phpstan-import-type Renewal from Contract
  */
 final class PaymentEvent
 {
     /**
      * @param PaymentIpn $payment
-     * @param ?Notice $notice null: the payment reached its `payment_status`, the one kind of event to
-     *   act on. Otherwise money came beside or after the payment. That is for a person: it changes
-     *   nothing, and `payment_status` only repeats the state of the invoice. Never ship on it.
+     * @param ?Notice $notice money came beside or after the payment. That is for a person: it
+     *   changes nothing, and `payment_status` only repeats the state of the invoice. Never ship on
+     *   it. Without a notice, a renewal and a test the payment reached its `payment_status`, the one
+     *   kind of event to act on.
      * @param string $key act once per key
      * @param bool $isTest you, or your operator, tried the receiver. Nothing was paid: answer 200 and do
      *   nothing else
+     * @param ?Renewal $renewal a subscription is due. Mail `renewal_url` to the subscriber unless
+     *   the gateway does, and ship nothing: the payment is the latest invoice as it stands, mostly
+     *   `finished`
      */
     public function __construct(
         public readonly array $payment,
         public readonly ?array $notice,
         public readonly string $key,
         public readonly bool $isTest = false,
+        public readonly ?array $renewal = null,
     ) {
     }
 }
@@ -59,9 +65,11 @@ final class Webhooks
         $payment = self::read(Exact::parsePayment(...), $rawBody);
         self::fresh($payment['event_at'] ?? null, $now);
         $notice = $payment['_gateway']['notice'] ?? null;
+        $renewal = $payment['_gateway']['renewal'] ?? null;
         $isTest = self::isTest($payment);
-        $key = $notice === null && !$isTest ? "{$payment['payment_id']} {$payment['payment_status']}" : $payment['event_id'];
-        return new PaymentEvent($payment, $notice, $key, $isTest);
+        $isPayment = $notice === null && $renewal === null && !$isTest;
+        $key = $isPayment ? "{$payment['payment_id']} {$payment['payment_status']}" : $payment['event_id'];
+        return new PaymentEvent($payment, $notice, $key, $isTest, $renewal);
     }
 
     /**

@@ -72,7 +72,10 @@ abstract class Receiver
     abstract protected function act(string $rawBody, ?string $signature): void;
 }
 
-/** Receives payment IPNs: verifies, keeps notices and tests apart, acts once per payment and status. */
+/**
+ * Receives payment IPNs: verifies, keeps notices, renewals and tests apart, acts once per payment
+ * and status.
+ */
 final class PaymentIpnReceiver extends Receiver
 {
     /**
@@ -83,12 +86,16 @@ final class PaymentIpnReceiver extends Receiver
      *   order_id, price_amount and price_currency with your own record, then ship on `finished`
      * @param ?callable(array, array, mixed): void $onNotice (notice, payment, transaction): money came beside
      *   or after the payment; show it to a person, never ship on it
+     * @param ?callable(array, array, mixed): void $onRenewal (renewal, payment, transaction): a
+     *   subscription is due; mail renewal_url to the subscriber unless the gateway does; ship nothing.
+     *   The payment is the latest invoice, mostly `finished`
      */
     public function __construct(
         #[\SensitiveParameter] private string|array $secret,
         private $once,
         private $onPayment,
         private $onNotice = null,
+        private $onRenewal = null,
     ) {
     }
 
@@ -109,10 +116,12 @@ final class PaymentIpnReceiver extends Receiver
             return;
         }
         ($this->once)($event->key, function (mixed $transaction) use ($event): void {
-            if ($event->notice === null) {
+            if ($event->notice !== null) {
+                $this->onNotice === null || ($this->onNotice)($event->notice, $event->payment, $transaction);
+            } elseif ($event->renewal !== null) {
+                $this->onRenewal === null || ($this->onRenewal)($event->renewal, $event->payment, $transaction);
+            } else {
                 ($this->onPayment)($event->payment, $transaction);
-            } elseif ($this->onNotice !== null) {
-                ($this->onNotice)($event->notice, $event->payment, $transaction);
             }
         });
     }

@@ -20,7 +20,7 @@ from fastapi import FastAPI
 import gateway_sdk as sdk
 
 clients = {}
-acts = {"payments": [], "notices": [], "events": []}
+acts = {"payments": [], "notices": [], "renewals": [], "events": []}
 failing = []
 # What the scenario's failures would print.
 logging.disable(logging.CRITICAL)
@@ -35,6 +35,10 @@ def on_payment(payment, _):
 
 def on_notice(notice, payment, _):
     acts["notices"].append(f"{notice['type']} {notice['amount']}")
+
+
+def on_renewal(renewal, payment, _):
+    acts["renewals"].append(f"{renewal['day_offset']} {renewal['renewal_url']} {payment['payment_status']}")
 
 
 def on_event(event, _):
@@ -58,7 +62,8 @@ class Quiet(WSGIRequestHandler):
 
 def listen(paymentSecret, payoutSecret):
     """Payments by FastAPI, payouts by Django."""
-    ipn = sdk.PaymentIpnReceiver(["the one before", paymentSecret], sdk.once_in_memory(), on_payment, on_notice)
+    secrets = ["the one before", paymentSecret]
+    ipn = sdk.PaymentIpnReceiver(secrets, sdk.once_in_memory(), on_payment, on_notice, on_renewal)
     app = FastAPI()
     app.post("/ipn")(ipn.fastapi())
     port = free_port()
@@ -86,7 +91,8 @@ def open_client(name, baseUrl, apiKey, timeout=30, retryFor=60):
 
 def verify_payment(body, signature, secret, now):
     event = sdk.verify_payment_ipn(body.encode(), signature, secret, now)
-    return {"kind": "notice" if event.notice else "payment", "key": event.key, "event": event.payment, "notice": event.notice}
+    kind = "notice" if event.notice else "renewal" if event.renewal else "payment"
+    return {"kind": kind, "key": event.key, "event": event.payment, "notice": event.notice, "renewal": event.renewal}
 
 
 def verify_payout(body, signature, secret, now):

@@ -12,7 +12,7 @@ use axum::Router;
 use gateway_sdk::{
     Each, Error, EventQuery, Gateway, Kind, MassPayouts, NcPayouts, Options, Payable, Paying, PaymentQuery, Payments, PayoutQuery,
     Refused, Transactions,
-    contract::{ConfirmPayout, NewNcPayout, NewPayout, Notice, Payment, PayoutWebhook},
+    contract::{ConfirmPayout, NewNcPayout, NewPayout, Notice, Payment, PayoutWebhook, Renewal},
 };
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json, value::RawValue};
@@ -72,6 +72,11 @@ impl Payable for Shop {
 
     async fn on_notice(&self, _: &mut Open, notice: Notice, _: Payment) -> Result<(), &'static str> {
         self.note("notices", format!("{} {}", notice.kind, notice.amount));
+        Ok(())
+    }
+
+    async fn on_renewal(&self, _: &mut Open, renewal: Renewal, payment: Payment) -> Result<(), &'static str> {
+        self.note("renewals", format!("{} {} {}", renewal.day_offset, renewal.renewal_url, payment.payment_status));
         Ok(())
     }
 }
@@ -144,7 +149,10 @@ impl Driver {
             "acts" => {
                 let acts = locked(&self.shop.acts);
                 let of = |kind| acts.get(kind).cloned().unwrap_or_default();
-                return told(json!({ "payments": of("payments"), "notices": of("notices"), "events": of("events") }));
+                return told(json!({
+                    "payments": of("payments"), "notices": of("notices"), "renewals": of("renewals"),
+                    "events": of("events"),
+                }));
             }
             "failNext" => {
                 *locked(&self.shop.failing) = true;
@@ -220,14 +228,20 @@ fn verify(group: &str, asked: &Asked) -> Answer {
         key: &'a str,
         event: &'a T,
         notice: Option<&'a Notice>,
+        renewal: Option<&'a Renewal>,
     }
     if group == "verifyPayoutWebhook" {
         let event = gateway_sdk::verify_payout_webhook(body, signature, &secrets, now)?;
-        return told(Told { kind: "payout", key: &event.event_id, event: &event, notice: None });
+        return told(Told { kind: "payout", key: &event.event_id, event: &event, notice: None, renewal: None });
     }
     let event = gateway_sdk::verify_payment_ipn(body, signature, &secrets, now)?;
-    let kind = if event.notice.is_some() { "notice" } else { "payment" };
-    told(Told { kind, key: &event.key, event: &event.payment, notice: event.notice.as_ref() })
+    let (notice, renewal) = (event.notice.as_ref(), event.renewal.as_ref());
+    let kind = match (notice, renewal) {
+        (Some(_), _) => "notice",
+        (None, Some(_)) => "renewal",
+        (None, None) => "payment",
+    };
+    told(Told { kind, key: &event.key, event: &event.payment, notice, renewal })
 }
 
 async fn payments(of: Payments<'_>, name: &str, asked: &Asked) -> Answer {

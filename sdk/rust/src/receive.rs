@@ -1,9 +1,13 @@
 //! Receivers of webhooks.
 
-use std::{fmt::Display, future::Future, time::SystemTime};
+use std::{
+    fmt::Display,
+    future::{Future, ready},
+    time::SystemTime,
+};
 
 use crate::{
-    contract::{Notice, Payment, PayoutWebhook},
+    contract::{Notice, Payment, PayoutWebhook, Renewal},
     webhooks::{is_test, verify_payment_ipn, verify_payout_webhook},
 };
 
@@ -43,6 +47,19 @@ pub trait Payable: Transactions {
         notice: Notice,
         payment: Payment,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send;
+
+    /// A subscription is due: mail `renewal_url` to the subscriber unless the gateway does; ship
+    /// nothing. `payment` is the latest invoice, mostly `finished`. Does nothing unless you write
+    /// it.
+    fn on_renewal(
+        &self,
+        transaction: &mut Self::Transaction,
+        renewal: Renewal,
+        payment: Payment,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send {
+        let _ = (transaction, renewal, payment);
+        ready(Ok(()))
+    }
 }
 
 /// Your actions on mass payouts.
@@ -58,8 +75,8 @@ pub trait Paying: Transactions {
 const DONE: u16 = 200;
 const FAILED: u16 = 500;
 
-/// Receives a payment IPN: verifies, keeps notices and tests apart, acts once per payment and
-/// status. Returns the status to answer.
+/// Receives a payment IPN: verifies, keeps notices, renewals and tests apart, acts once per payment
+/// and status. Returns the status to answer.
 pub async fn receive_payment_ipn<S: Payable>(
     shop: &S,
     secrets: &[&str],
@@ -74,9 +91,10 @@ pub async fn receive_payment_ipn<S: Payable>(
     let acted = async {
         let mut transaction = shop.begin().await?;
         if shop.remember(&mut transaction, &event.key).await? {
-            match event.notice {
-                None => shop.on_payment(&mut transaction, event.payment).await?,
-                Some(notice) => shop.on_notice(&mut transaction, notice, event.payment).await?,
+            match (event.notice, event.renewal) {
+                (Some(notice), _) => shop.on_notice(&mut transaction, notice, event.payment).await?,
+                (None, Some(renewal)) => shop.on_renewal(&mut transaction, renewal, event.payment).await?,
+                (None, None) => shop.on_payment(&mut transaction, event.payment).await?,
             }
         }
         shop.commit(transaction).await

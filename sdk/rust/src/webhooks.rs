@@ -6,7 +6,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::{Sha256, Sha512};
 
-use crate::contract::{Notice, Payment, PayoutWebhook};
+use crate::contract::{Notice, Payment, PayoutWebhook, Renewal};
 
 pub const PAYMENT_SIGNATURE_HEADER: &str = "x-gateway-sig";
 pub const PAYOUT_SIGNATURE_HEADER: &str = "x-gateway-signature";
@@ -27,10 +27,14 @@ pub enum Refused {
 #[derive(Debug, Clone, Serialize)]
 pub struct PaymentEvent {
     pub payment: Payment,
-    /// None: the payment reached its `payment_status`, the one kind of event to act on. Otherwise
-    /// money came beside or after the payment. That is for a person: it changes nothing, and
-    /// `payment_status` only repeats the state of the invoice. Never ship on it.
+    /// Money came beside or after the payment. That is for a person: it changes nothing, and
+    /// `payment_status` only repeats the state of the invoice. Never ship on it. Without a notice,
+    /// a renewal and a test the payment reached its `payment_status`: the one kind of event to act
+    /// on.
     pub notice: Option<Notice>,
+    /// A subscription is due. Mail `renewal_url` to the subscriber unless the gateway does, and
+    /// ship nothing: `payment` is the latest invoice as it stands, mostly `finished`.
+    pub renewal: Option<Renewal>,
     /// The same over all attempts of this event.
     pub event_id: String,
     /// Act once per key.
@@ -47,9 +51,10 @@ struct Beside {
     gateway: Option<Part>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Part {
     notice: Option<Notice>,
+    renewal: Option<Renewal>,
     #[serde(default)]
     test: bool,
 }
@@ -66,12 +71,13 @@ pub fn verify_payment_ipn(
     let beside: Beside = serde_json::from_slice(raw_body).map_err(|_| Refused::Forged)?;
     let payment: Payment = serde_json::from_slice(raw_body).map_err(|_| Refused::Forged)?;
     fresh(beside.event_at, now)?;
-    let (notice, is_test) = beside.gateway.map_or((None, false), |part| (part.notice, part.test));
-    let key = match (&notice, is_test) {
-        (None, false) => format!("{} {}", payment.payment_id, payment.payment_status),
-        (Some(_), _) | (_, true) => beside.event_id.clone(),
+    let Part { notice, renewal, test: is_test } = beside.gateway.unwrap_or_default();
+    let key = if notice.is_none() && renewal.is_none() && !is_test {
+        format!("{} {}", payment.payment_id, payment.payment_status)
+    } else {
+        beside.event_id.clone()
     };
-    Ok(PaymentEvent { payment, notice, event_id: beside.event_id, key, is_test })
+    Ok(PaymentEvent { payment, notice, renewal, event_id: beside.event_id, key, is_test })
 }
 
 /// True of a webhook that was made for a test. Nothing was paid: answer 200 and do nothing else.

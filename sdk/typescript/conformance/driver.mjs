@@ -8,7 +8,7 @@ import {
 } from '../dist/index.js';
 
 const clients = {};
-const acts = { payments: [], notices: [], events: [] };
+const acts = { payments: [], notices: [], renewals: [], events: [] };
 let failNext = false;
 
 async function collected(items, field) {
@@ -56,6 +56,9 @@ const other = {
       onNotice(notice) {
         acts.notices.push(`${notice.type} ${notice.amount}`);
       },
+      onRenewal(renewal, payment) {
+        acts.renewals.push(`${renewal.day_offset} ${renewal.renewal_url} ${payment.payment_status}`);
+      },
     });
     const payouts = payoutWebhookReceiver({
       secret: payoutSecret,
@@ -79,7 +82,7 @@ const other = {
   },
   async verifyPaymentIpn({ body, signature, secret, now }) {
     const event = await verifyPaymentIpn(body, signature, secret, now);
-    return { kind: event.kind, key: event.key, event: event.payment, notice: event.notice };
+    return { kind: event.kind, key: event.key, event: event.payment, notice: event.notice, renewal: event.renewal };
   },
   async verifyPayoutWebhook({ body, signature, secret, now }) {
     const event = await verifyPayoutWebhook(body, signature, secret, now);

@@ -1,4 +1,4 @@
-import type { Notice, PaymentIpn, PayoutWebhook } from './contract.js';
+import type { Notice, PaymentIpn, PayoutWebhook, Renewal } from './contract.js';
 import { type Secret } from './webhooks.js';
 /**
  * Runs `act` unless `key` was stored before, and stores `key` in the same transaction. `act` gets
@@ -20,6 +20,11 @@ export interface PaymentIpnOptions<Tx> {
     onPayment: (payment: PaymentIpn, tx: Tx) => Promise<void> | void;
     /** Money came beside or after the payment: show it to a person, never ship on it. */
     onNotice?: (notice: Notice, payment: PaymentIpn, tx: Tx) => Promise<void> | void;
+    /**
+     * A subscription is due: mail `renewal_url` to the subscriber unless the gateway does; ship
+     * nothing. `payment` is the latest invoice, mostly `finished`.
+     */
+    onRenewal?: (renewal: Renewal, payment: PaymentIpn, tx: Tx) => Promise<void> | void;
     /** What a callback threw; the delivery is answered 500 and comes again. */
     onError?: (error: unknown) => void;
 }
@@ -49,7 +54,10 @@ export interface NodeResponse {
     statusCode: number;
     end(text?: string): unknown;
 }
-/** Receives payment IPNs: verifies, keeps notices and tests apart, acts once per payment and status. */
+/**
+ * Receives payment IPNs: verifies, keeps notices, renewals and tests apart, acts once per payment
+ * and status.
+ */
 export declare function paymentIpnReceiver<Tx>(options: PaymentIpnOptions<Tx>): Receiver;
 /** Receives webhooks of mass payouts: verifies, keeps tests apart, and acts once per event. */
 export declare function payoutWebhookReceiver<Tx>(options: PayoutWebhookOptions<Tx>): Receiver;

@@ -12,7 +12,10 @@ export function onceInMemory() {
         return acting;
     };
 }
-/** Receives payment IPNs: verifies, keeps notices and tests apart, acts once per payment and status. */
+/**
+ * Receives payment IPNs: verifies, keeps notices, renewals and tests apart, acts once per payment
+ * and status.
+ */
 export function paymentIpnReceiver(options) {
     return receiver(PAYMENT_SIGNATURE_HEADER, 401, options.onError, async (body, signature) => {
         const event = await verifyPaymentIpn(body, signature, options.secret);
@@ -21,8 +24,10 @@ export function paymentIpnReceiver(options) {
         await options.once(event.key, async (tx) => {
             if (event.kind === 'payment')
                 await options.onPayment(event.payment, tx);
-            else
+            else if (event.kind === 'notice')
                 await options.onNotice?.(event.notice, event.payment, tx);
+            else
+                await options.onRenewal?.(event.renewal, event.payment, tx);
         });
     });
 }

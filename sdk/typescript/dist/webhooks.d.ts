@@ -1,4 +1,4 @@
-import type { Notice, PaymentIpn, PayoutWebhook } from './contract.js';
+import type { Notice, PaymentIpn, PayoutWebhook, Renewal } from './contract.js';
 import { GatewayError } from './errors.js';
 /** The two channels differ in header, hash and body: verify each by its own function. */
 export declare const PAYMENT_SIGNATURE_HEADER = "x-gateway-sig";
@@ -22,6 +22,15 @@ export type PaymentEvent = {
      */
     kind: 'notice';
     notice: Notice;
+    payment: PaymentIpn;
+    key: string;
+} | {
+    /**
+     * A subscription is due. Mail `renewal.renewal_url` to the subscriber unless the gateway
+     * does, and ship nothing: `payment` is the latest invoice as it stands, mostly `finished`.
+     */
+    kind: 'renewal';
+    renewal: Renewal;
     payment: PaymentIpn;
     key: string;
 } | {

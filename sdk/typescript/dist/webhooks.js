@@ -26,6 +26,9 @@ export async function verifyPaymentIpn(rawBody, signature, secret, now = Date.no
     const notice = payment._gateway?.notice;
     if (notice)
         return { kind: 'notice', notice, payment, key: payment.event_id };
+    const renewal = payment._gateway?.renewal;
+    if (renewal)
+        return { kind: 'renewal', renewal, payment, key: payment.event_id };
     return { kind: 'payment', payment, key: `${payment.payment_id} ${payment.payment_status}` };
 }
 /** A webhook of mass payouts that was made for a test: nothing was paid. Answer 200 and do nothing else. */

@@ -1,4 +1,4 @@
-import type { Notice, PaymentIpn, PayoutWebhook } from './contract.js';
+import type { Notice, PaymentIpn, PayoutWebhook, Renewal } from './contract.js';
 import {
   PAYMENT_SIGNATURE_HEADER, PAYOUT_SIGNATURE_HEADER, type Secret, WebhookError, isTest, verifyPaymentIpn, verifyPayoutWebhook,
 } from './webhooks.js';
@@ -35,6 +35,11 @@ export interface PaymentIpnOptions<Tx> {
   onPayment: (payment: PaymentIpn, tx: Tx) => Promise<void> | void;
   /** Money came beside or after the payment: show it to a person, never ship on it. */
   onNotice?: (notice: Notice, payment: PaymentIpn, tx: Tx) => Promise<void> | void;
+  /**
+   * A subscription is due: mail `renewal_url` to the subscriber unless the gateway does; ship
+   * nothing. `payment` is the latest invoice, mostly `finished`.
+   */
+  onRenewal?: (renewal: Renewal, payment: PaymentIpn, tx: Tx) => Promise<void> | void;
   /** What a callback threw; the delivery is answered 500 and comes again. */
   onError?: (error: unknown) => void;
 }
@@ -69,14 +74,18 @@ export interface NodeResponse {
   end(text?: string): unknown;
 }
 
-/** Receives payment IPNs: verifies, keeps notices and tests apart, acts once per payment and status. */
+/**
+ * Receives payment IPNs: verifies, keeps notices, renewals and tests apart, acts once per payment
+ * and status.
+ */
 export function paymentIpnReceiver<Tx>(options: PaymentIpnOptions<Tx>): Receiver {
   return receiver(PAYMENT_SIGNATURE_HEADER, 401, options.onError, async (body, signature) => {
     const event = await verifyPaymentIpn(body, signature, options.secret);
     if (event.kind === 'test') return;
     await options.once(event.key, async (tx) => {
       if (event.kind === 'payment') await options.onPayment(event.payment, tx);
-      else await options.onNotice?.(event.notice, event.payment, tx);
+      else if (event.kind === 'notice') await options.onNotice?.(event.notice, event.payment, tx);
+      else await options.onRenewal?.(event.renewal, event.payment, tx);
     });
   });
 }

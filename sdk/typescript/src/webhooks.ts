@@ -1,4 +1,4 @@
-import type { Notice, PaymentIpn, PayoutWebhook } from './contract.js';
+import type { Notice, PaymentIpn, PayoutWebhook, Renewal } from './contract.js';
 import { parseExact } from './amounts.js';
 import { GatewayError } from './errors.js';
 
@@ -39,6 +39,16 @@ export type PaymentEvent =
       key: string;
     }
   | {
+      /**
+       * A subscription is due. Mail `renewal.renewal_url` to the subscriber unless the gateway
+       * does, and ship nothing: `payment` is the latest invoice as it stands, mostly `finished`.
+       */
+      kind: 'renewal';
+      renewal: Renewal;
+      payment: PaymentIpn;
+      key: string;
+    }
+  | {
       /** You, or your operator, tried the receiver. Nothing was paid: answer 200 and do nothing else. */
       kind: 'test';
       payment: PaymentIpn;
@@ -64,6 +74,8 @@ export async function verifyPaymentIpn(
   if (payment._gateway?.test === true) return { kind: 'test', payment, key: payment.event_id };
   const notice = payment._gateway?.notice;
   if (notice) return { kind: 'notice', notice, payment, key: payment.event_id };
+  const renewal = payment._gateway?.renewal;
+  if (renewal) return { kind: 'renewal', renewal, payment, key: payment.event_id };
   return { kind: 'payment', payment, key: `${payment.payment_id} ${payment.payment_status}` };
 }
 

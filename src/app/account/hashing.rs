@@ -1,4 +1,4 @@
-//! Hashing of passwords, bounded: each takes 19 MiB and a core for a moment.
+//! Hashing of passwords, and of tills' PINs, bounded: each takes 19 MiB and a core for a moment.
 
 use std::{
     sync::{Arc, LazyLock},
@@ -25,7 +25,7 @@ static NOBODYS: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// Compares a password with a stored hash; without one it works as long and answers false.
-pub(super) async fn is_right(
+pub(in crate::app) async fn is_right(
     password: Password,
     hash: Option<String>,
 ) -> Result<bool, SignInError> {
@@ -38,7 +38,7 @@ pub(super) async fn is_right(
 }
 
 /// The hash of a new password, which the policy has accepted.
-pub(super) async fn hash(password: Password) -> Result<String, SignInError> {
+pub(in crate::app) async fn hash(password: Password) -> Result<String, SignInError> {
     in_turn(move || password.hash()).await?.ok_or(SignInError::Busy)
 }
 

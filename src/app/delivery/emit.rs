@@ -129,5 +129,6 @@ pub(crate) fn delivery_of(invoice: &Invoice, event_id: &str) -> Option<NewDelive
     let url = invoice.view.ipn_callback_url.clone()?;
     let id = Uuid::now_v7();
     let message = DeliveryRef::new(id, event_id, Turn { cycle: 1, attempt: 1 });
-    Some(NewDelivery { id, invoice_id: invoice.id, url, message: envelope::encode(&message) })
+    let (invoice_id, message) = (Some(invoice.id), envelope::encode(&message));
+    Some(NewDelivery { id, invoice_id, url, message })
 }

@@ -1,12 +1,12 @@
 //! Payment IPNs (spec, "Payment IPN").
 
-use super::{Channel, Names, Unsignable, request};
+use super::{Channel, Names, Unsignable, legacy_ipn, request};
 use crate::{
     app::Gateway,
     broker::route::Route,
     egress::Call,
     storage::deliveries::DueDelivery,
-    webhook::{self, ipn, retry},
+    webhook::{self, event::EventKind, ipn, retry},
 };
 
 /// Payment IPNs.
@@ -39,6 +39,9 @@ impl Gateway {
             .map_err(Unsignable::because)?;
         if let Some(order) = &due.legacy {
             return self.signed_legacy_ipn(due, order, &secret);
+        }
+        if due.kind == EventKind::DepositCredited.delivery_name() {
+            return legacy_ipn::signed_deposit(due, &secret);
         }
         let event_at = due.now.timestamp();
         let body = ipn::body(&due.payload, &due.event_id, event_at).map_err(Unsignable::because)?;

@@ -3,11 +3,12 @@
 //! Events of one order go out one after the other: the next one is queued when the one before has
 //! ended.
 
-use super::{Channel, Names, Unsignable, request};
+use super::{Channel, Names, Unsignable, legacy_ipn, request};
 use crate::{
     app::Gateway,
     broker::route::Route,
     egress::Call,
+    merchant::WebhookSecret,
     storage::deliveries::DueDelivery,
     webhook::{self, payout, retry},
 };
@@ -36,6 +37,10 @@ impl Gateway {
     /// The request of one attempt: `eventAt` and the signature are made anew, `eventId` is the
     /// row's.
     fn signed_payout_webhook(&self, due: &DueDelivery) -> Result<Call, Unsignable> {
+        if let Some(withdrawal) = &due.withdrawal {
+            let secret = self.payout_secret(due)?;
+            return legacy_ipn::signed_withdrawal(due, withdrawal, &secret);
+        }
         let body = payout::body(&due.kind, &due.event_id, due.now.timestamp(), &due.payload);
         self.signed_payout(due, body)
     }
@@ -51,10 +56,7 @@ impl Gateway {
         due: &DueDelivery,
         body: Result<String, payout::DamagedOrder>,
     ) -> Result<Call, Unsignable> {
-        let secret = self
-            .master_keys
-            .open(due.merchant_id, &due.webhook_secret_sealed)
-            .map_err(Unsignable::because)?;
+        let secret = self.payout_secret(due)?;
         let body = body.map_err(Unsignable::because)?;
         let signature = payout::sign(&secret, body.as_bytes());
         let headers = [
@@ -64,5 +66,10 @@ impl Gateway {
             (payout::EVENT_ID_HEADER, due.event_id.as_str()),
         ];
         request(due, body, retry::PAYOUT.timeout, headers)
+    }
+
+    fn payout_secret(&self, due: &DueDelivery) -> Result<WebhookSecret, Unsignable> {
+        let opened = self.master_keys.open(due.merchant_id, &due.webhook_secret_sealed);
+        opened.map_err(Unsignable::because)
     }
 }

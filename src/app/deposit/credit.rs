@@ -72,7 +72,8 @@ impl Gateway {
         Ok(Settled { deposits, status: Some(invoice.view.status) })
     }
 
-    /// A deposit of no invoice funds a payout order, or came to an address that expects no payment.
+    /// A deposit of no invoice funds a payout order, or is credited at a merchant's own address, or
+    /// came to an address that expects no payment.
     async fn match_without_invoice(
         &self,
         mut tx: Tx,
@@ -80,10 +81,10 @@ impl Gateway {
     ) -> Result<Settled, MatchError> {
         let owner = deposits::owner_of(&mut tx, deposit_id).await?;
         let owner = owner.ok_or(MatchError::UnknownDeposit)?;
-        let Some(order_id) = owner.payout_order_id else {
-            return Ok(Settled { deposits: 0, status: None });
+        let deposits = match owner.payout_order_id {
+            Some(order_id) => self.fund_payout(&mut tx, order_id).await?,
+            None => self.settle_at_own_address(&mut tx, deposit_id).await?,
         };
-        let deposits = self.fund_payout(&mut tx, order_id).await?;
         tx.commit().await.map_err(StorageError::from)?;
         self.relay_wake.notify_one();
         Ok(Settled { deposits, status: None })

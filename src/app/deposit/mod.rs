@@ -7,5 +7,6 @@ pub mod exceptions;
 pub mod explain;
 pub mod follow_chain;
 pub mod import;
+mod own_address;
 pub mod reconcile;
 pub mod restart_chain;

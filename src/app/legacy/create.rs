@@ -100,7 +100,9 @@ impl Gateway {
         let market = self.market().await?;
         let priced_in = PricedIn::named(&new.currency1);
         let priced_in = priced_in.ok_or(Refusal::Currency("currency1"))?;
-        let offer = offered(&market, caller, &new.currency2)?;
+        let currency = Catalogue::get().by_legacy_code(&new.currency2);
+        let currency = currency.ok_or(Refusal::Currency("currency2"))?;
+        let offer = offered(&market, caller, currency)?;
         let confirmations_needed = self.config.chain(offer.currency.network).confirmations;
         let request = invoice_of(&market, priced_in, offer, new)?;
         let quoted = quote_request(&market, caller, &request)?;
@@ -120,10 +122,12 @@ impl Gateway {
     }
 }
 
-/// The currency of the payment, if it is on sale and the merchant accepts it.
-fn offered<'a>(market: &'a Market, caller: &Caller, code: &str) -> Result<&'a Offer, LegacyError> {
-    let currency = Catalogue::get().by_legacy_code(code);
-    let currency = currency.ok_or(Refusal::Currency("currency2"))?;
+/// The offer of a currency, if it is on sale and the merchant accepts it.
+pub(super) fn offered<'a>(
+    market: &'a Market,
+    caller: &Caller,
+    currency: &Currency,
+) -> Result<&'a Offer, LegacyError> {
     let token_id = currency.token_id();
     if caller.accepted_tokens.as_ref().is_some_and(|accepted| !accepted.contains(&token_id)) {
         return Err(Refusal::NotAccepted.into());

@@ -1,12 +1,14 @@
 //! The `/legacy` adapter: what clients of the old CoinPayments API ask for.
 
 pub mod account;
+pub mod address;
 pub mod admit;
 pub mod create;
 pub mod forms;
 pub mod keys;
 pub mod read;
 pub mod tickers;
+pub mod withdraw;
 
 use super::invoice::create::CreateError;
 use crate::{legacy::Refusal, storage::StorageError};

@@ -69,7 +69,7 @@ impl Gateway {
         start: i64,
     ) -> Result<Vec<String>, StorageError> {
         let mut connection = self.db.connection().await?;
-        let (newer, limit) = (newer.clamp(0, NEWER_MAX), limit.clamp(1, LISTED_MAX));
+        let (newer, limit) = bounds(newer, limit);
         legacy_payments::ids(&mut connection, merchant_id, newer, limit, start.max(0)).await
     }
 
@@ -87,6 +87,11 @@ impl Gateway {
         let opened = found.filter(|(_, order)| is_same(&order.view_key, view_key));
         Ok(opened.map(|(payment_id, _)| payment_id))
     }
+}
+
+/// A list's oldest second and its length, within the range of the database's arithmetic.
+pub(super) fn bounds(newer: i64, limit: i64) -> (i64, i64) {
+    (newer.clamp(0, NEWER_MAX), limit.clamp(1, LISTED_MAX))
 }
 
 /// Compares in constant time.

@@ -45,6 +45,8 @@ pub struct Fields<'a> {
     pub interval_count: &'a str,
     /// Payments after which a subscription ends; empty: it has no end.
     pub cycles_max: &'a str,
+    /// Of a till; empty: UTC.
+    pub time_zone: &'a str,
     pub order_id: &'a str,
     pub webhook_url: &'a str,
     pub success_url: &'a str,
@@ -90,6 +92,8 @@ impl From<LinkError> for ByHandError {
             | LinkError::UnknownToken(_)
             | LinkError::TooMany { .. }
             | LinkError::SandboxOnly
+            | LinkError::UnknownTimeZone
+            | LinkError::PinWithoutTill
             | LinkError::Suspended) => Self::Refused(other),
         }
     }
@@ -109,7 +113,7 @@ impl Gateway {
             guard::check_url(url, self.egress.policy()).map_err(ByHandError::WebhookUrl)?;
         }
         let wanted = idempotency(fields)?;
-        let created = self.create_link(merchant_id, &terms, Some(&wanted)).await?;
+        let created = self.create_link(merchant_id, &terms, None, Some(&wanted)).await?;
         let id = created.link.link_id;
         if !created.replayed {
             let mut connection = self.db.connection().await?;
@@ -159,6 +163,7 @@ fn terms(fields: &Fields<'_>) -> Result<Terms, ByHandError> {
         period: period(fields, kind)?,
         cycles_max: whole("The number of payments", fields.cycles_max)?,
         sandbox_day_seconds: None,
+        time_zone: text(fields.time_zone).filter(|_| kind == LinkKind::Pos),
         success_url: success_url(fields.success_url)?,
         cancel_url: None,
         ipn_callback_url: text(fields.webhook_url),
@@ -234,7 +239,10 @@ fn idempotency(fields: &Fields<'_>) -> Result<Idempotency, ByHandError> {
         fields.order_id,
         fields.webhook_url,
         fields.success_url,
-    ] {
+    ]
+    .into_iter()
+    .chain(Some(fields.time_zone).filter(|zone| !zone.trim().is_empty()))
+    {
         hash.update(text.trim().len().to_string());
         hash.update([b':']);
         hash.update(text.trim());
@@ -261,6 +269,7 @@ mod tests {
         interval: "",
         interval_count: "",
         cycles_max: "",
+        time_zone: "",
         order_id: "",
         webhook_url: "",
         success_url: "https://shop.example/thanks",
@@ -296,11 +305,20 @@ mod tests {
     }
 
     #[test]
+    fn a_till_has_the_time_zone_of_its_form_and_nothing_else_has() {
+        let till = Fields { kind: "pos", suggestions: "", time_zone: " Europe/Berlin ", ..FIELDS };
+        let terms_of_till = terms(&till).unwrap();
+        assert_eq!(terms_of_till.time_zone.as_deref(), Some("Europe/Berlin"));
+        terms_of_till.check().unwrap();
+        assert_eq!(terms(&Fields { time_zone: "UTC", ..FIELDS }).unwrap().time_zone, None);
+    }
+
+    #[test]
     fn a_wrong_field_is_refused_in_words() {
         let long = "x".repeat(256);
         for (fields, words) in [
             (Fields { cycles_max: "1.5", ..FIELDS }, "whole number"),
-            (Fields { kind: "pos", ..FIELDS }, "what the link is for"),
+            (Fields { kind: "lottery", ..FIELDS }, "what the link is for"),
             (Fields { price_currency: "btc", ..FIELDS }, "USD, EUR or GBP"),
             (Fields { min: "two", ..FIELDS }, "smallest amount"),
             (Fields { suggestions: "5, 10", ..FIELDS }, "suggested amount"),

@@ -9,10 +9,11 @@ pub mod read;
 pub(crate) mod subscribe;
 pub mod visit;
 
+use crate::app::Gateway;
 use crate::{
     asset::catalogue::Catalogue,
     link::terms::{Terms, TermsError},
-    storage::StorageError,
+    storage::{StorageError, time_zones},
 };
 
 /// Reason why a merchant's link is not stored.
@@ -26,6 +27,10 @@ pub enum LinkError {
     UnknownToken(String),
     #[error("there are {max} links already; change one that is not used any more")]
     TooMany { max: i64 },
+    #[error("time_zone names no time zone; write it as Europe/Berlin")]
+    UnknownTimeZone,
+    #[error("pin is for links of type pos")]
+    PinWithoutTill,
     #[error("sandbox_day_seconds is for the sandbox")]
     SandboxOnly,
     #[error("the merchant is suspended")]
@@ -46,5 +51,15 @@ fn checked(terms: &Terms, is_sandbox: bool) -> Result<(), LinkError> {
     match tokens.into_iter().find(|token| Catalogue::get().by_token_id(token).is_none()) {
         None => Ok(()),
         Some(token) => Err(LinkError::UnknownToken(token.clone())),
+    }
+}
+
+impl Gateway {
+    /// Checks the time zone of a till, by the names that the database knows.
+    async fn check_time_zone(&self, time_zone: Option<&str>) -> Result<(), LinkError> {
+        let Some(time_zone) = time_zone else { return Ok(()) };
+        let mut connection = self.db.connection().await?;
+        let is_known = time_zones::is_known(&mut connection, time_zone).await?;
+        if is_known { Ok(()) } else { Err(LinkError::UnknownTimeZone) }
     }
 }

@@ -17,7 +17,7 @@ use crate::app::{
     Gateway,
     delivery::emit,
     invoice::create::{CreateError, Inherited, NewInvoice, PayWith, blank_invoice, eligible},
-    keyed_limiter::KeyedLimiter,
+    keyed_limiter::{KeyedLimiter, KeyedPermit},
     market::Market,
     operator::measure::count_transition,
 };
@@ -53,6 +53,13 @@ const TOGETHER: usize = 2;
 /// Orders in progress, by the id of their link.
 #[derive(Default)]
 pub(crate) struct Orders(KeyedLimiter<Uuid>);
+
+impl Orders {
+    /// Waits for a turn on the link of this row id.
+    pub(in crate::app) async fn turn(&self, link: Uuid) -> KeyedPermit<Uuid> {
+        self.0.take(link, TOGETHER).await
+    }
+}
 
 /// The form of a link's page, as a visitor sent it.
 #[derive(Debug, Clone, Default)]
@@ -123,7 +130,7 @@ impl Gateway {
         form: &OrderForm,
     ) -> Result<String, OrderError> {
         let link = self.admit_visitor(link_id, client).await?;
-        let turn = self.orders.0.take(link, TOGETHER).await;
+        let turn = self.orders.turn(link).await;
         let (gateway, link_id, form) = (self.clone(), link_id.to_owned(), form.clone());
         let span = Span::begin("order by link", Kind::Internal, None);
         let ordering = async move {
@@ -139,6 +146,9 @@ impl Gateway {
         let market = self.market().await?;
         let mut tx = self.db.begin().await?;
         let link = links::lock(&mut tx, link_id).await?.ok_or(OrderError::NotFound)?;
+        if link.terms.kind == LinkKind::Pos {
+            return Err(OrderError::NotFound);
+        }
         let merchant = merchants::by_id(&mut tx, link.merchant_id).await?;
         let merchant = merchant.filter(|merchant| link.active && merchant.suspended_at.is_none());
         let merchant = merchant.ok_or(OrderError::Unusable(LinkState::Inactive))?;
@@ -159,7 +169,7 @@ impl Gateway {
             return Err(OrderError::Full);
         }
         let mut invoice = match link.terms.kind {
-            LinkKind::Payment | LinkKind::Donation => {
+            LinkKind::Payment | LinkKind::Donation | LinkKind::Pos => {
                 of_link(inherited(&merchant), &link, price, now)
             }
             LinkKind::Subscription => {
@@ -227,7 +237,7 @@ pub(crate) fn inherited(merchant: &MerchantRow) -> Inherited {
 }
 
 /// A draft of a link, at the price that its visitor pays.
-pub(super) fn of_link(
+pub(crate) fn of_link(
     inherited: Inherited,
     link: &Link,
     price: Price,

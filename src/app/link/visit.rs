@@ -7,7 +7,7 @@ use crate::app::{
 };
 use crate::{
     invoice::Status,
-    link::{self, terms::Terms},
+    link::{self, LinkKind, terms::Terms},
     money::Price,
     storage::{
         StorageError,
@@ -40,7 +40,7 @@ pub struct LinkVisit {
 
 impl Gateway {
     /// The link of `link_id`, with the currencies for `amount` if its price is open. `None` if
-    /// there is no such link.
+    /// there is no such link, or it is a till, whose invoices its devices alone create.
     pub async fn visit_link(
         &self,
         link_id: &str,
@@ -51,7 +51,8 @@ impl Gateway {
         }
         let market = self.market().await?;
         let mut connection = self.db.connection().await?;
-        let Some(link) = links::by_link_id(&mut connection, link_id).await? else {
+        let link = links::by_link_id(&mut connection, link_id).await?;
+        let Some(link) = link.filter(|link| link.terms.kind != LinkKind::Pos) else {
             return Ok(None);
         };
         let merchant = merchants::by_id(&mut connection, link.merchant_id).await?;

@@ -4,8 +4,10 @@ use chrono::TimeDelta;
 use uuid::Uuid;
 
 use super::{
+    decide::Confirmation,
     errors::PayoutError,
     limits::{batch_sizes, refuse_above_limits},
+    order::locked,
     price::{priced, stored},
 };
 use crate::{
@@ -25,7 +27,9 @@ use crate::{
         recipients::{self, Column, FAULTS_MAX, Reason, Recipient, Row, RowFault, shown},
     },
     storage::{
-        self, PgConnection, StorageError, merchants,
+        self, PgConnection, StorageError,
+        legacy_withdrawals::{self, WithdrawalRow},
+        merchants,
         payouts::{
             self, Books, PayoutOrder, answers, batches,
             items::{self, NewItem},
@@ -51,6 +55,18 @@ pub struct NewOrder {
     pub metadata: Option<String>,
     pub callback_url: Option<String>,
     pub idempotency: Option<Idempotency>,
+    /// The part of an order that the `/legacy` adapter creates.
+    pub withdrawal: Option<Withdrawal>,
+}
+
+/// A withdrawal in the `/legacy` dialect.
+#[derive(Debug, Clone)]
+pub struct Withdrawal {
+    /// The public id.
+    pub id: String,
+    /// Confirmed in the transaction that creates it: a confirmation that is refused leaves no
+    /// draft, of which its shop would know nothing.
+    pub auto_confirm: bool,
 }
 
 impl NewOrder {
@@ -73,6 +89,18 @@ impl NewOrder {
     }
 }
 
+/// A created order.
+struct Made {
+    answer: Created,
+    withdrawal: Option<WithdrawalRow>,
+}
+
+impl From<Created> for Made {
+    fn from(answer: Created) -> Self {
+        Self { answer, withdrawal: None }
+    }
+}
+
 impl Gateway {
     /// Creates the order that `request` asks for, or repeats the answer given to it before.
     ///
@@ -83,6 +111,26 @@ impl Gateway {
         merchant_id: Uuid,
         request: &NewOrder,
     ) -> Result<Created, PayoutError> {
+        self.create_order(merchant_id, request).await.map(|made| made.answer)
+    }
+
+    /// Creates an order that is a withdrawal. [`PayoutError::Unclear`] is the only error after
+    /// which it may be there.
+    pub async fn create_payout_withdrawal(
+        &self,
+        merchant_id: Uuid,
+        request: &NewOrder,
+    ) -> Result<WithdrawalRow, PayoutError> {
+        let made = self.create_order(merchant_id, request).await?;
+        let none = || StorageError::damaged("legacy_withdrawal", "the order is no withdrawal");
+        Ok(made.withdrawal.ok_or_else(none)?)
+    }
+
+    async fn create_order(
+        &self,
+        merchant_id: Uuid,
+        request: &NewOrder,
+    ) -> Result<Made, PayoutError> {
         if !self.config.payouts_enabled() {
             return Err(PayoutError::Disabled);
         }
@@ -90,7 +138,7 @@ impl Gateway {
             let mut connection = self.db.connection().await?;
             let family = request.family;
             if let Some(replay) = replay(&mut connection, merchant_id, family, wanted).await? {
-                return Ok(replay);
+                return Ok(replay.into());
             }
         }
         let market = self.market().await?;
@@ -122,7 +170,7 @@ impl Gateway {
         if let Some(wanted) = &request.idempotency
             && let Some(replay) = replay(&mut tx, merchant_id, request.family, wanted).await?
         {
-            return Ok(replay);
+            return Ok(replay.into());
         }
         self.refuse_beyond_quota(&mut tx, merchant_id).await?;
         self.refuse_own_addresses(&mut tx, currency, &recipients).await?;
@@ -134,14 +182,37 @@ impl Gateway {
         let rows = insert_order(&mut tx, &order, &recipients, (&quoted.net, &batches)).await?;
         self.bind(&mut tx, order.id, &rows).await?;
         timers::set(&mut tx, timers::PAYOUT, order.id, order.abandoned_at).await?;
+        let withdrawal = match &request.withdrawal {
+            Some(wanted) => Some(self.withdraw_in(&mut tx, &mut order, wanted).await?),
+            None => None,
+        };
         let body = self.payout_snapshot(&mut tx, &order, None).await?;
         if let Some(wanted) = &request.idempotency {
             let (key, sha256) = (&wanted.key, &wanted.request_sha256);
             let kept = (order.id, body.as_str());
             answers::insert(&mut tx, merchant_id, request.family, key, sha256, kept).await?;
         }
-        tx.commit().await.map_err(StorageError::from)?;
-        Ok(Created { body, replayed: false })
+        tx.commit().await.map_err(|error| PayoutError::Unclear(error.into()))?;
+        self.relay_wake.notify_one();
+        Ok(Made { answer: Created { body, replayed: false }, withdrawal })
+    }
+
+    /// Makes a new order a withdrawal, and reads it as its shop is told of it: here, before the
+    /// commit, as a shop whose answer fails orders again.
+    async fn withdraw_in(
+        &self,
+        tx: &mut PgConnection,
+        order: &mut PayoutOrder,
+        wanted: &Withdrawal,
+    ) -> Result<WithdrawalRow, PayoutError> {
+        legacy_withdrawals::insert(tx, order.id, order.merchant_id, &wanted.id).await?;
+        if wanted.auto_confirm {
+            *order = locked(tx, order.id).await?;
+            self.confirm_in(tx, order, &Confirmation::default()).await?;
+        }
+        let made = legacy_withdrawals::of_merchant(tx, order.merchant_id, &wanted.id).await?;
+        let gone = || StorageError::damaged("legacy_withdrawal", "it was here a moment ago");
+        Ok(made.ok_or_else(gone)?)
     }
 
     pub(super) async fn limits_of(&self, merchant_id: Uuid) -> Result<Limits, StorageError> {

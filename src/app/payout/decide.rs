@@ -52,23 +52,35 @@ impl Gateway {
         let id = self.payout_of_merchant(merchant_id, order_id).await?;
         let mut tx = self.db.begin().await?;
         let mut order = locked(&mut tx, id).await?;
-        let now = storage::now(&mut tx).await?;
-        let step = lifecycle::step(&order.for_lifecycle(), Event::ConfirmRequested, now);
-        check(&order, &step)?;
-        if step.verdict == Verdict::Moved {
-            agreed(&order, said)?;
-            order.expires_at = now + self.funding_window();
-            let rows = self.rows_to_bind(&mut tx, &order).await?;
-            self.open_funding(&mut tx, &mut order).await?;
-            if let Some(rows) = rows {
-                self.bind(&mut tx, order.id, &rows).await?;
-            }
-            self.apply_decision(&mut tx, &mut order, &step, Uuid::nil()).await?;
-        }
+        self.confirm_in(&mut tx, &mut order, said).await?;
         let body = self.payout_snapshot(&mut tx, &order, None).await?;
         tx.commit().await.map_err(StorageError::from)?;
         self.relay_wake.notify_one();
         Ok(body)
+    }
+
+    /// The same in a transaction of the caller, who holds the order's row lock.
+    pub(super) async fn confirm_in(
+        &self,
+        tx: &mut PgConnection,
+        order: &mut PayoutOrder,
+        said: &Confirmation,
+    ) -> Result<(), PayoutError> {
+        let now = storage::now(tx).await?;
+        let step = lifecycle::step(&order.for_lifecycle(), Event::ConfirmRequested, now);
+        check(order, &step)?;
+        if step.verdict != Verdict::Moved {
+            return Ok(());
+        }
+        agreed(order, said)?;
+        order.expires_at = now + self.funding_window();
+        let rows = self.rows_to_bind(tx, order).await?;
+        self.open_funding(tx, order).await?;
+        if let Some(rows) = rows {
+            self.bind(tx, order.id, &rows).await?;
+        }
+        self.apply_decision(tx, order, &step, Uuid::nil()).await?;
+        Ok(())
     }
 
     async fn open_funding(

@@ -8,9 +8,10 @@ use crate::{
         envelope::{self, DeliveryRef, Turn},
         route::Route,
     },
+    legacy::withdrawal::is_told,
     payout::{EventType, id},
     storage::{
-        PgConnection, StorageError, merchants, outbox,
+        PgConnection, StorageError, legacy_withdrawals, merchants, outbox,
         payouts::{
             PayoutOrder,
             events::{self, NewPayoutEvent},
@@ -59,7 +60,7 @@ impl Gateway {
             payout_order_id: order.id,
             order_id: order.order_id.clone(),
             subject,
-            url: target(tx, order).await?,
+            url: target(tx, order, event).await?,
             payload: self.payout_snapshot(tx, order, batch).await?,
         };
         if events::insert_payout_event(tx, &new).await? {
@@ -71,11 +72,17 @@ impl Gateway {
     }
 }
 
-/// Callback URL of an order's events: its own, else the merchant's.
+/// Callback URL of an order's events: its own, else the merchant's. A withdrawal of the `/legacy`
+/// adapter is told at its own alone, since the merchant's expects the other dialect, and only of
+/// changes for which that dialect has a code.
 async fn target(
     tx: &mut PgConnection,
     order: &PayoutOrder,
+    event: EventType,
 ) -> Result<Option<String>, StorageError> {
+    if legacy_withdrawals::is_one(tx, order.id).await? {
+        return Ok(order.callback_url.clone().filter(|_| is_told(event)));
+    }
     if let Some(url) = &order.callback_url {
         return Ok(Some(url.clone()));
     }

@@ -51,6 +51,9 @@ pub enum PayoutError {
     NoFreshFee,
     #[error(transparent)]
     NoAddress(NoAddress),
+    /// The commit of a new order failed, or its answer was lost: the order may be there.
+    #[error("the order may be created, and may not: {0}")]
+    Unclear(#[source] StorageError),
     #[error(transparent)]
     Storage(#[from] StorageError),
 }

@@ -35,7 +35,7 @@ mod wallet;
 
 pub use approve::{PayoutPicture, Review};
 pub use bind::Accepted;
-pub use create::NewOrder;
+pub use create::{NewOrder, Withdrawal};
 pub use decide::Confirmation;
 pub use errors::{AdvanceError, OperateError, PayoutError};
 pub use look::{OrderLook, created_id};

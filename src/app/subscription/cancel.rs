@@ -6,7 +6,7 @@ use crate::app::{Gateway, subscription::told};
 use crate::{
     broker::route::Route,
     storage::{
-        self, StorageError, Tx, events,
+        self, StorageError, Tx, audit, events,
         subscriptions::{self, Subscription},
     },
     subscription::{
@@ -29,6 +29,23 @@ impl Gateway {
             Some(found) => self.cancel_locked(tx, found).await.map(Some),
             None => Ok(None),
         }
+    }
+
+    /// The same by an account of the dashboard.
+    pub async fn cancel_subscription_by_hand(
+        &self,
+        merchant_id: Uuid,
+        subscription_id: &str,
+        by: &str,
+    ) -> Result<Option<Subscription>, StorageError> {
+        let Some(found) = self.cancel_subscription(merchant_id, subscription_id).await? else {
+            return Ok(None);
+        };
+        let mut connection = self.db.connection().await?;
+        let state = found.rules.state.as_str();
+        let about = ("subscription", "cancel");
+        audit::note(&mut connection, about, subscription_id, by, state).await?;
+        Ok(Some(found))
     }
 
     /// The same for the subscriber who has its token.

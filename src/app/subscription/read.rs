@@ -4,9 +4,14 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::app::Gateway;
-use crate::storage::{
-    StorageError,
-    subscriptions::{self, Subscription},
+use crate::{
+    storage::{
+        StorageError,
+        payment_search::Side,
+        subscription_lists::{self, CycleInvoice, SentReminder},
+        subscriptions::{self, Subscription},
+    },
+    subscription::State,
 };
 
 /// One page of a merchant's subscriptions.
@@ -14,6 +19,14 @@ use crate::storage::{
 pub struct SubscriptionPage {
     pub subscriptions: Vec<Subscription>,
     pub has_more: bool,
+}
+
+/// A subscription with everything that its page shows.
+#[derive(Debug)]
+pub struct SubscriptionStory {
+    pub subscription: Subscription,
+    pub invoices: Vec<CycleInvoice>,
+    pub reminders: Vec<SentReminder>,
 }
 
 impl Gateway {
@@ -48,5 +61,31 @@ impl Gateway {
         let has_more = rows.len() > limit;
         rows.truncate(limit);
         Ok(Some(SubscriptionPage { subscriptions: rows, has_more }))
+    }
+
+    /// One page of the dashboard's list, the newest first.
+    pub async fn subscriptions_beside(
+        &self,
+        merchant_id: Uuid,
+        state: Option<State>,
+        place: (Side, DateTime<Utc>, Uuid),
+        limit: i64,
+    ) -> Result<Vec<Subscription>, StorageError> {
+        let mut connection = self.db.connection().await?;
+        subscription_lists::page(&mut connection, merchant_id, state, place, limit).await
+    }
+
+    pub async fn subscription_story(
+        &self,
+        merchant_id: Uuid,
+        subscription_id: &str,
+    ) -> Result<Option<SubscriptionStory>, StorageError> {
+        let mut connection = self.db.connection().await?;
+        let found =
+            subscriptions::of_merchant(&mut connection, merchant_id, subscription_id).await?;
+        let Some(subscription) = found else { return Ok(None) };
+        let invoices = subscription_lists::invoices(&mut connection, subscription.id).await?;
+        let reminders = subscription_lists::reminders(&mut connection, subscription.id).await?;
+        Ok(Some(SubscriptionStory { subscription, invoices, reminders }))
     }
 }

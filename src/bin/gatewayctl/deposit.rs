@@ -283,7 +283,8 @@ fn in_coins(units: &str, decimals: Option<u32>) -> String {
 }
 
 fn whose(owner: &KnownAddress) -> String {
-    let of = owner.payment_id.as_ref().or(owner.payout_order_id.as_ref());
+    let of = owner.payment_id.clone().or_else(|| owner.payout_order_id.clone());
+    let of = of.or_else(|| Some(format!("merchant {}", owner.own_of?)));
     of.map_or_else(|| "ours".to_owned(), |of| format!("{of}, given for {}", owner.network))
 }
 
@@ -389,6 +390,7 @@ fn told_json(story: &TransactionStory, told: &Told) -> Value {
     let owner = told.owner.as_ref();
     json["payment_id"] = owner.and_then(|owner| owner.payment_id.clone()).into();
     json["payout_order_id"] = owner.and_then(|owner| owner.payout_order_id.clone()).into();
+    json["own_of"] = owner.and_then(|owner| owner.own_of).map(|id| id.to_string()).into();
     json["given_for"] = owner.map(|owner| owner.network.name()).into();
     json["imported_by"] = told.imported_by.clone().into();
     json["accepted_by"] = told.accepted_by.clone().into();
@@ -471,6 +473,7 @@ fn address_json(story: &AddressStory) -> Value {
         "given_at": iso_8601(story.owner.created_at),
         "payment_id": story.owner.payment_id,
         "payout_order_id": story.owner.payout_order_id,
+        "own_of": story.owner.own_of.map(|id| id.to_string()),
         "deposits": deposits,
     })
 }

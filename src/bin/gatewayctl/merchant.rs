@@ -65,6 +65,9 @@ pub struct LegacyKeys {
     /// Only take the keys away; open invoices go on, and so do their webhooks
     #[arg(long)]
     revoke: bool,
+    /// Keys that may order withdrawals; others only take payments
+    #[arg(long, conflicts_with = "revoke")]
+    withdrawals: bool,
 }
 
 #[derive(Args)]
@@ -143,7 +146,7 @@ impl LegacyKeys {
             let text = if revoked { "The keys are revoked." } else { "There were no keys." };
             return Ok(Answer::new(json, text));
         }
-        let new = gateway.issue_legacy_keys(self.id).await?;
+        let new = gateway.issue_legacy_keys(self.id, self.withdrawals).await?;
         let (id, private_key) = (merchant_id(new.merchant_id), new.private_key.reveal());
         let json = json!({
             "merchant_id": id, "public_key": new.public_key, "private_key": private_key,

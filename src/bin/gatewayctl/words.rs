@@ -118,6 +118,7 @@ pub const MERCHANT_ROTATE_SECRET: &str = concat!(
 
 pub const MERCHANT_LEGACY_KEYS: &str = concat!(
     "Examples:\n  gatewayctl --json merchant legacy-keys 0192f0c1-2a3b-7c4d-8e5f-0123456789ab\n  \
+     gatewayctl merchant legacy-keys 0192f0c1-2a3b-7c4d-8e5f-0123456789ab --withdrawals\n  \
      gatewayctl merchant legacy-keys 0192f0c1-2a3b-7c4d-8e5f-0123456789ab --revoke",
     database!()
 );

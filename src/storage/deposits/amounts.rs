@@ -48,6 +48,64 @@ pub async fn of_owners(
     Ok(rows)
 }
 
+/// Amount on its way to an address that has neither an invoice nor an order.
+#[derive(Debug, Clone)]
+pub struct AmountAt {
+    pub address_id: Uuid,
+    /// It identifies the network too.
+    pub token_id: String,
+    pub units: BaseUnits,
+}
+
+/// Amounts that are on their way to these addresses on `network`, in each asset. Booked ones
+/// are left out: such an address takes payments for ever, and a final one is at risk no more.
+/// Index: `deposit_own_unsettled`.
+pub async fn on_their_way(
+    connection: &mut PgConnection,
+    network: Network,
+    address_ids: &[Uuid],
+) -> Result<Vec<AmountAt>, StorageError> {
+    let rows = sqlx::query_as!(
+        AmountAt,
+        r#"
+        select address_id, token_id as "token_id!",
+               least(sum(amount), 340282366920938463463374607431768211455) as "units!: _"
+        from deposit
+        where address_id = any ($1) and invoice_id is null and payout_order_id is null and network = $2
+          and token_id is not null and amount is not null and state in ('seen', 'final')
+        group by address_id, token_id
+        "#,
+        address_ids,
+        network.name()
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
+}
+
+/// Raises the required `confirmations` of those deposits, as [`require_confirmations`] does. Index:
+/// `deposit_own_unsettled`.
+pub async fn require_confirmations_at(
+    connection: &mut PgConnection,
+    amount: &AmountAt,
+    confirmations: u64,
+) -> Result<(), StorageError> {
+    sqlx::query!(
+        r#"
+        update deposit
+        set min_confirmations = $3
+        where address_id = $1 and token_id = $2 and state = 'seen' and min_confirmations < $3
+          and invoice_id is null and payout_order_id is null
+        "#,
+        amount.address_id,
+        amount.token_id,
+        to_column(confirmations)?
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
 /// Raises the required `confirmations` of the deposits of `amount` that are not final. Their
 /// last-seen times stay unchanged, because this is no observation. Indices: `deposit_by_invoice`,
 /// `deposit_by_payout`.

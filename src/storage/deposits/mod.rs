@@ -60,7 +60,7 @@ macro_rules! deposit_rows {
         )
     };
 }
-use deposit_rows;
+pub(in crate::storage) use deposit_rows;
 
 /// Deposits up to `final_height` become final if they have their own confirmations at `head` as
 /// well. Each invoice and each order that they belong to gets one message about one of them, as

@@ -13,12 +13,13 @@ use uuid::Uuid;
 use super::{PgConnection, StorageError};
 use crate::webhook::event::EventKind;
 
-/// An event of an invoice.
+/// An event of an invoice, or of a deposit without one.
 #[derive(Debug, Clone)]
 pub struct NewEvent {
     pub event_id: String,
     pub kind: EventKind,
     pub merchant_id: Uuid,
+    /// The public id of its subject.
     pub payment_id: String,
     /// The deposit behind a notice.
     pub subject: Option<Uuid>,
@@ -31,7 +32,8 @@ pub struct NewEvent {
 #[derive(Debug, Clone)]
 pub struct NewDelivery {
     pub id: Uuid,
-    pub invoice_id: Uuid,
+    /// `None` of a deposit that belongs to none.
+    pub invoice_id: Option<Uuid>,
     pub url: String,
     /// The message that starts its first attempt.
     pub message: String,
@@ -81,7 +83,7 @@ pub async fn tell(
         &column(events, |event| event.payload.clone()),
         &column(events, |event| event.kind.delivery_name().to_owned()),
         &column(events, |event| Some(event.delivery.as_ref()?.id)) as &[Option<Uuid>],
-        &column(events, |event| Some(event.delivery.as_ref()?.invoice_id)) as &[Option<Uuid>],
+        &column(events, |event| event.delivery.as_ref()?.invoice_id) as &[Option<Uuid>],
         &column(events, |event| Some(event.delivery.as_ref()?.url.clone())) as &[Option<String>],
         &column(events, |event| Some(event.delivery.as_ref()?.message.clone()))
             as &[Option<String>],

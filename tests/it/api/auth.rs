@@ -15,7 +15,7 @@ use super::{order, rows_written};
 async fn ask_all(client: &Client) -> Vec<(String, Answer)> {
     let mut answers = Vec::new();
     for endpoint in endpoints().iter().filter(|endpoint| endpoint.access == Access::Merchant) {
-        let path = endpoint.path.replace("{id}", "A-1");
+        let path = endpoint.path.replace("{id}", "A-1").replace("{device_id}", "A-1");
         let body =
             if endpoint.method == Method::POST { body_of(endpoint.path) } else { json!(null) };
         let body = if body.is_null() { String::new() } else { body.to_string() };
@@ -34,6 +34,7 @@ fn body_of(path: &str) -> Value {
         "/v1/links" => {
             json!({ "type": "payment", "title": "x", "price_amount": 1, "price_currency": "usd" })
         }
+        "/v1/links/{id}/devices" => json!({ "name": "Counter" }),
         _ => order(&json!({})),
     }
 }
@@ -86,6 +87,9 @@ fn the_router_serves_the_endpoints_of_the_specification_and_no_other() {
             "GET /v1/links Merchant",
             "GET /v1/links/{id} Merchant",
             "PATCH /v1/links/{id} Merchant",
+            "POST /v1/links/{id}/devices Merchant",
+            "GET /v1/links/{id}/devices Merchant",
+            "DELETE /v1/links/{id}/devices/{device_id} Merchant",
             "GET /v1/subscriptions Merchant",
             "GET /v1/subscriptions/{id} Merchant",
             "POST /v1/subscriptions/{id}/cancel Merchant",

@@ -29,6 +29,7 @@ async fn another_merchant_s_object_gets_the_same_404_as_an_unknown_one_from_ever
             if names_one {
                 let ask = async |name: &str| {
                     let path = endpoint.path.replace("{id}", name).replace("{month}", name);
+                    let path = path.replace("{device_id}", name);
                     let answer = rival.client.send(endpoint.method.clone(), &path, "{}").await;
                     let mut headers = answer.headers;
                     for of_each in ["date", "x-request-id"] {

@@ -9,6 +9,7 @@ mod ending;
 mod language;
 mod links;
 mod paying;
+mod till;
 mod trust;
 mod widget;
 

@@ -170,6 +170,28 @@ async fn keys_of_the_old_api_are_given_replaced_and_revoked() {
 }
 
 #[tokio::test]
+async fn keys_of_the_old_api_order_withdrawals_only_where_that_is_asked_for() {
+    with_database(|ctl, database| async move {
+        let new = ctl.json(&["merchant", "create", "--name", "Shop"]).await;
+        let id = new["merchant_id"].as_str().unwrap();
+        let give = ["merchant", "legacy-keys", id];
+        // New keys take nothing over from those before.
+        for expected in [false, true, false] {
+            let more: &[&str] = if expected { &["--withdrawals"] } else { &[] };
+            ctl.json(&[&give[..], more].concat()).await;
+            let may_withdraw: bool = sqlx::query_scalar("select may_withdraw from legacy_key")
+                .fetch_one(&mut database.connect().await)
+                .await
+                .unwrap();
+            assert_eq!(may_withdraw, expected);
+        }
+        let both = [&give[..], &["--revoke", "--withdrawals"]].concat();
+        ctl.run(&both).await.expect_wrong_usage("cannot be used with");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn suspending_and_resuming_can_be_repeated() {
     with_database(|ctl, _| async move {
         let new = ctl.json(&["merchant", "create", "--name", "Shop"]).await;

@@ -26,7 +26,9 @@ mod reports;
 mod roles;
 mod screens;
 mod sign_in;
+mod subscriptions;
 mod team;
+mod till;
 mod visitor;
 mod ways_in;
 

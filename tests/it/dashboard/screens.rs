@@ -88,6 +88,79 @@ async fn a_payment_is_cancelled_while_nothing_was_seen_and_never_after() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn keys_of_the_old_api_are_shown_once_replaced_once_and_revoked() {
+    with_desk(|desk| async move {
+        let merchant = desk.merchant().await;
+        let id = merchant.new.id;
+        let mut owner = desk.signed_in("o@example.com", Role::Owner, Some(&merchant)).await;
+        let page = owner.get("/developers").await.body;
+        assert!(page.contains("Create keys"), "{page}");
+        let once = |body: &str| between(body, "<code class=\"once\">", "</code>").to_owned();
+        let first = owner.post("/developers/legacy", &[("seen", "")]).await;
+        assert_eq!(first.header("cache-control"), Some("no-store"));
+        let private_key = once(&first.body);
+        assert_eq!(private_key.len(), 64);
+        let keys = desk.gateway.legacy_keys(id).await.unwrap().unwrap();
+        assert!(!keys.may_withdraw && first.body.contains(&keys.public_key), "{}", first.body);
+        // A reload sends the form again.
+        assert_eq!(owner.post("/developers/legacy", &[("seen", "")]).await.status, 409);
+        let page = owner.get("/developers").await.body;
+        assert!(page.contains(&keys.public_key) && !page.contains(&private_key), "{page}");
+
+        let seen = [("seen", keys.public_key.as_str()), ("withdrawals", "yes")];
+        let second = owner.post("/developers/legacy", &seen).await;
+        assert_ne!(once(&second.body), private_key);
+        let replaced = owner.post("/developers/legacy", &seen).await;
+        assert_eq!(replaced.status, 409, "{}", replaced.body);
+        let newer = desk.gateway.legacy_keys(id).await.unwrap().unwrap();
+        assert!(newer.may_withdraw && newer.public_key != keys.public_key);
+        // A page from before revokes nothing that it did not show.
+        let old = owner.post("/developers/legacy/revoke", &seen).await;
+        assert_eq!(old.status, 409, "{}", old.body);
+        let seen = [("seen", newer.public_key.as_str())];
+        assert_eq!(owner.post("/developers/legacy/revoke", &seen).await.status, 303);
+        assert!(desk.gateway.legacy_keys(id).await.unwrap().is_none());
+        let audit = desk.gateway.audit(Some(&id.to_string()), None).await.unwrap();
+        let texts = format!("{audit:?}");
+        assert_eq!(audit.len(), 3, "{texts}");
+        assert!(texts.contains("o@example.com") && !texts.contains(&private_key), "{texts}");
+    })
+    .await;
+}
+
+/// Keys of the old API can order withdrawals: who has no business with keys gets none.
+#[tokio::test(flavor = "multi_thread")]
+async fn roles_without_keys_of_the_old_api_neither_create_nor_revoke_them() {
+    with_desk(|desk| async move {
+        let merchant = desk.merchant().await;
+        let id = merchant.new.id;
+        for role in [Role::Viewer, Role::Finance] {
+            let mut other =
+                desk.signed_in(&format!("{role}@example.com"), role, Some(&merchant)).await;
+            other.get("/account").await;
+            let fields = [("seen", ""), ("withdrawals", "yes")];
+            assert_eq!(other.post("/developers/legacy", &fields).await.status, 403, "{role}");
+            assert!(desk.gateway.legacy_keys(id).await.unwrap().is_none(), "{role}");
+        }
+        let mut developer = desk.signed_in("d@example.com", Role::Developer, Some(&merchant)).await;
+        developer.get("/developers").await;
+        assert_eq!(developer.post("/developers/legacy", &[("seen", "")]).await.status, 200);
+        let keys = desk.gateway.legacy_keys(id).await.unwrap().unwrap();
+        for role in [Role::Viewer, Role::Finance] {
+            let mut other =
+                desk.signed_in(&format!("{role}2@example.com"), role, Some(&merchant)).await;
+            other.get("/account").await;
+            let seen = [("seen", keys.public_key.as_str())];
+            let refused = other.post("/developers/legacy/revoke", &seen).await;
+            assert_eq!(refused.status, 403, "{role}");
+        }
+        let kept = desk.gateway.legacy_keys(id).await.unwrap().unwrap();
+        assert_eq!(kept.public_key, keys.public_key);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_key_and_a_secret_are_shown_once_and_replaced_once() {
     with_desk(|desk| async move {
         let merchant = desk.merchant().await;

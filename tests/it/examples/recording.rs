@@ -5,12 +5,15 @@ use expect_test::expect_file;
 use gateway::{
     asset::Network,
     invoice::{
-        payment::{Payment, PaymentAsset, PaymentView, iso_8601},
+        payment::{Payment, PaymentAsset, PaymentView, Subscription, iso_8601},
         vocabulary::{InvoiceType, Status},
     },
     merchant::WebhookSecret,
     money::{BaseUnits, Price},
-    webhook::ipn::{self, NoticeBody},
+    webhook::{
+        ipn::{self, NoticeBody},
+        subscription::RenewalBody,
+    },
 };
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
@@ -109,6 +112,20 @@ fn sign(body: &str) -> String {
     ipn::sign(&WebhookSecret::from(SECRET.to_owned()), body.as_bytes())
 }
 
+/// The reminder that `view`'s subscription is due in so many days, or was due.
+fn reminder(view: &PaymentView, day_offset: i8, event_id: &str, event_at: i64) -> String {
+    let due = view.subscription.as_ref().expect("an invoice of a subscription").next_renewal_at;
+    let renewal = RenewalBody {
+        day_offset,
+        next_renewal_at: iso_8601(due),
+        cycle: 2,
+        renewal_url: format!("https://pay.example/renew/pzr_{}", "0".repeat(26)),
+    };
+    let payment = Payment::render(view, "https://pay.example");
+    let snapshot = ipn::snapshot(&payment, None, None, Some(&renewal));
+    ipn::body(&snapshot, event_id, event_at).expect("the snapshot is an object")
+}
+
 /// Signature base of a receiver that parses and serialises instead of using the raw bytes.
 fn in_other_order(body: &str) -> String {
     let (head, tail) = body.split_at(body.find(",\"payment_id\"").expect("the field is there"));
@@ -142,6 +159,7 @@ fn record() -> Value {
     let next = body(&finished(), "evt-3", SIGNED_AT);
     to.add("the first payment's status under another id", &next, &sign(&next), now, "duplicate");
     pay_once_and_send_dust(&mut to);
+    pay_once_and_remind(&mut to);
     json!({ "secret": SECRET, "deliveries": to.deliveries })
 }
 
@@ -175,6 +193,37 @@ fn pay_once_and_send_dust(to: &mut Recorder) {
     donation["_gateway"] = json!({ "donation": {} });
     let donation = ipn::body(&donation.to_string(), "evt-gift", SIGNED_AT).expect("an object");
     add("a donation with metadata", &donation, "accepted finished");
+}
+
+/// One payment of a subscription, and reminders of its renewal before it and after it, whose status
+/// is that of the payment.
+fn pay_once_and_remind(to: &mut Recorder) {
+    let now = SIGNED_AT + 2;
+    let paid = PaymentView {
+        payment_id: "pzi_3d4e5f6g7h8j9k0m1n2p3q4r5s".into(),
+        invoice_type: InvoiceType::Subscription,
+        subscription: Some(Subscription {
+            subscriber_email: "ada@example.com".into(),
+            cycle: 1,
+            next_renewal_at: at(SIGNED_AT + 3 * 86_400),
+        }),
+        ..finished()
+    };
+    let mut add = |name: &str, body: &str, now: i64, expected: &str| {
+        to.add(name, body, &sign(body), now, expected);
+    };
+    // To a receiver that lost the payment: it must neither ship nor use up the payment's place.
+    let early = reminder(&paid, -3, "evt-reminder-1", SIGNED_AT);
+    add("a reminder of a payment not heard of", &early, now, "renewal -3 finished");
+    let payment = body(&paid, "evt-subscribed", SIGNED_AT);
+    add("the payment of that subscription", &payment, now, "accepted finished");
+    let next = reminder(&paid, -2, "evt-reminder-2", SIGNED_AT);
+    add("the next day's reminder", &next, now, "renewal -2 finished");
+    add("the same reminder again", &next, now, "duplicate");
+    let again = reminder(&paid, -2, "evt-reminder-2", SIGNED_AT + 30);
+    add("the reminder's next attempt, signed anew", &again, now + 30, "duplicate");
+    let due = reminder(&paid, 0, "evt-reminder-3", SIGNED_AT);
+    add("a reminder on the day itself", &due, now, "renewal 0 finished");
 }
 
 fn refuse_forgeries(to: &mut Recorder, good: &str, signature: &str) {

@@ -1,5 +1,7 @@
 //! Keys, and the order of the checks of a request.
 
+use std::sync::Arc;
+
 use gateway::{
     app::Gateway,
     config::Config,
@@ -8,9 +10,10 @@ use gateway::{
 use http::Method;
 use serde_json::json;
 use support::server::stack::{MASTER_KEY, with_stack};
+use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use super::{Legacy, expect_refusal, hmac, send_signed};
+use super::{Legacy, expect_refusal, hmac, order, send_signed};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_check_has_its_text_and_its_place() {
@@ -45,7 +48,9 @@ async fn each_check_has_its_text_and_its_place() {
         expect_refusal(&refused, "HMAC signature does not match");
         legacy.refusal("no_such_command", &[], "Invalid command specified!").await;
         let permission = "This API Key does not have permission to use that command!";
-        legacy.refusal("create_withdrawal", &[], permission).await;
+        for cmd in ["create_transfer", "convert", "get_pbn_info", "claim_pbn_coupon"] {
+            legacy.refusal(cmd, &[], permission).await;
+        }
         // A suspended merchant is told so by every command, also by one that does not exist.
         stack.gateway.set_suspended(merchant.new.id, true).await.unwrap();
         legacy.refusal("no_such_command", &[], "This merchant account is suspended!").await;
@@ -106,7 +111,95 @@ async fn new_keys_replace_the_old_ones_and_revoked_ones_are_unknown() {
         assert!(stack.gateway.revoke_legacy_keys(merchant.new.id).await.unwrap());
         assert!(!stack.gateway.revoke_legacy_keys(merchant.new.id).await.unwrap());
         new.refusal("get_basic_info", &[], "Invalid public key passed").await;
-        assert!(stack.gateway.issue_legacy_keys(Uuid::from_u128(7)).await.is_err());
+        assert!(stack.gateway.issue_legacy_keys(Uuid::from_u128(7), true).await.is_err());
+    })
+    .await;
+}
+
+/// Attack: a recorded request is sent again. Where it has a nonce it does nothing, and costs
+/// nothing of the budget.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_nonce_is_taken_once_and_only_rises() {
+    with_stack(|stack| async move {
+        let merchant = stack.merchant().await;
+        let legacy = Legacy::of(&stack, &merchant).await;
+        let said =
+            "Invalid nonce: it must be a whole number, and higher than in every request before!";
+        let recorded = legacy.form("create_transaction", &order(&[("nonce", "7")]));
+        let first = legacy.send("/legacy", &recorded).await;
+        assert_eq!(first.json()["error"], "ok", "{}", first.body);
+        for _ in 0..70 {
+            expect_refusal(&legacy.send("/legacy", &recorded).await, said);
+        }
+        for nonce in ["7", "6", "0", "-1", "x", "1.5", "99999999999999999999"] {
+            legacy.refusal("get_basic_info", &[("nonce", nonce)], said).await;
+        }
+        for nonce in ["8", "1764090000123"] {
+            legacy.result("get_basic_info", &[("nonce", nonce)]).await;
+        }
+        // It is no duty: of requests without one nothing is known.
+        legacy.result("get_basic_info", &[]).await;
+        let mut connection = stack.database.connect().await;
+        let made: i64 = sqlx::query_scalar("select count(*) from invoice")
+            .fetch_one(&mut connection)
+            .await
+            .unwrap();
+        assert_eq!(made, 1);
+        // A wrong signature takes no nonce.
+        let ahead = legacy.form("get_basic_info", &[("nonce", "9000000000000000000")]);
+        let refused = send_signed(&legacy.client, "/legacy", &ahead, &"0".repeat(128)).await;
+        expect_refusal(&refused, "HMAC signature does not match");
+        legacy.result("get_basic_info", &[("nonce", "1764090000124")]).await;
+        // New keys begin anew.
+        let anew = Legacy::of(&stack, &merchant).await;
+        anew.result("get_basic_info", &[("nonce", "1")]).await;
+    })
+    .await;
+}
+
+/// Attack: two copies of a recorded request race each other.
+#[tokio::test(flavor = "multi_thread")]
+async fn of_requests_with_one_nonce_at_once_one_is_carried_out() {
+    const COPIES: usize = 8;
+    with_stack(|stack| async move {
+        let legacy = Arc::new(Legacy::of(&stack, &stack.merchant().await).await);
+        let form = legacy.form("create_transaction", &order(&[("nonce", "7")]));
+        let mut racing = JoinSet::new();
+        for _ in 0..COPIES {
+            let (legacy, form) = (legacy.clone(), form.clone());
+            racing.spawn(async move { legacy.send("/legacy", &form).await.json() });
+        }
+        let answers = racing.join_all().await;
+        let done = answers.iter().filter(|answer| answer["error"] == "ok").count();
+        let said =
+            "Invalid nonce: it must be a whole number, and higher than in every request before!";
+        let refused = answers.iter().filter(|answer| answer["error"] == said).count();
+        assert_eq!((done, refused), (1, COPIES - 1), "{answers:?}");
+        let mut connection = stack.database.connect().await;
+        let made: i64 = sqlx::query_scalar("select count(*) from invoice")
+            .fetch_one(&mut connection)
+            .await
+            .unwrap();
+        assert_eq!(made, 1);
+    })
+    .await;
+}
+
+/// The documentation says so: a client that sends the same bytes again after a 429 is refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_beyond_the_budget_uses_up_its_nonce() {
+    with_stack(|stack| async move {
+        let legacy = Legacy::of(&stack, &stack.merchant().await).await;
+        for _ in 0..60 {
+            legacy.result("get_basic_info", &[]).await;
+        }
+        let beyond = legacy.form("get_basic_info", &[("nonce", "7")]);
+        assert_eq!(legacy.send("/legacy", &beyond).await.status, 429);
+        stack.sql("delete from request_window").await;
+        let said =
+            "Invalid nonce: it must be a whole number, and higher than in every request before!";
+        expect_refusal(&legacy.send("/legacy", &beyond).await, said);
+        legacy.result("get_basic_info", &[("nonce", "8")]).await;
     })
     .await;
 }

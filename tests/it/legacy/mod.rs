@@ -1,10 +1,19 @@
 //! `/legacy`: the API, the forms and the IPNs of the old CoinPayments.
 
+mod address_rules;
+mod addresses;
 mod api;
 mod clients;
+mod figures;
 mod forms;
+mod fuzz;
 mod ipn;
 mod keys;
+mod letters;
+mod ordered_once;
+mod withdrawals;
+
+use std::net::SocketAddr;
 
 use gateway::app::legacy::keys::NewLegacyKeys;
 use hmac::{Hmac, KeyInit, Mac};
@@ -25,8 +34,17 @@ struct Legacy {
 
 impl Legacy {
     async fn of(stack: &Stack, merchant: &Merchant) -> Self {
-        let keys = stack.gateway.issue_legacy_keys(merchant.new.id).await.unwrap();
-        Self { keys, client: Client::new(stack.api) }
+        Self::at(stack, merchant, stack.api).await
+    }
+
+    /// The same of another API over the same database.
+    async fn at(stack: &Stack, merchant: &Merchant, api: SocketAddr) -> Self {
+        let keys = stack.gateway.issue_legacy_keys(merchant.new.id, true).await.unwrap();
+        Self::with(keys, api)
+    }
+
+    fn with(keys: NewLegacyKeys, api: SocketAddr) -> Self {
+        Self { keys, client: Client::new(api) }
     }
 
     /// The form of a command, without its signature.

@@ -82,6 +82,7 @@ fn order(currency: &str, rows: u32, hostile: &str) -> NewOrder {
         metadata: None,
         callback_url: None,
         idempotency: None,
+        withdrawal: None,
     }
 }
 

@@ -15,15 +15,18 @@ const LAYERS: &[&[&str]] = &[
     &["invoice"],
     // Above invoices: an id is made as an invoice's is. A link has the period of its subscriptions.
     &["subscription"],
-    // A link creates invoices of its type, and `/legacy` those of old clients.
-    &["link", "legacy"],
+    // A link creates invoices of its type.
+    &["link"],
+    // Above links: amounts are typed as on their pages.
+    &["till"],
     // Above invoices: the rule of punctual deposits and the format of an instant are the same for
     // both.
     &["payout"],
     // Above mass payouts: the check of recipients and the broadcast of signed bytes are the same
     // for both.
     &["nc_payout"],
-    &["webhook", "accounting"],
+    // `/legacy` tells of invoices and payouts to old clients, as webhooks do to others.
+    &["webhook", "accounting", "legacy"],
     // Above webhooks: attempts have the same states and outcomes.
     &["mail"],
     &["egress", "fail_point", "retry", "telemetry"],

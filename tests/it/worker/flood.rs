@@ -7,6 +7,7 @@ use gateway::{
     chain::{Transfer, TransferAmount, TransferAsset},
     invoice::Status,
     money::BaseUnits,
+    storage::access,
 };
 use serde_json::Value;
 use sqlx::Connection;
@@ -191,6 +192,58 @@ async fn a_flood_of_deposits_over_many_blocks_keeps_one_message_queued_and_is_cr
         assert_eq!(shop.number(UNSETTLED).await, 0);
         assert_eq!(shop.books(&flooded).await.len(), ALL);
         assert_eq!(shop.payment(&flooded).await["actually_paid"].to_string(), "0.0008");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_at_an_address_without_an_invoice_keeps_one_message_queued_and_is_credited_in_full()
+{
+    const BLOCKS: usize = 4;
+    const EACH: usize = 100;
+    const ALL: usize = BLOCKS * EACH;
+    with_shop(|shop| async move {
+        let gateway = &shop.stack.gateway;
+        note_writes(&shop).await;
+        let mut connection = shop.stack.database.connect().await;
+        let caller = access::caller(&mut connection, shop.merchant.new.id).await.unwrap().unwrap();
+        let flooded = gateway.legacy_deposit_address(&caller, "USDT.POL").await.unwrap();
+        let other = shop.invoice().await;
+        let paid = payment(&shop, &other, "0xb").await;
+        let own = Transfer { to: flooded.to_ascii_lowercase(), ..paid.clone() };
+        let chain = ScriptedChain::new(NETWORK, 100);
+        let mut follower = over(gateway, &chain);
+        follower.look(gateway).await.unwrap();
+        for block in 0..BLOCKS {
+            chain.script().mine(0, many(&own, &format!("{block}-"), EACH, 1));
+        }
+        chain.script().mine(0, vec![paid]);
+        (0..15).for_each(|_| chain.script().mine(0, Vec::new()));
+        let look = follower.look(gateway).await.unwrap();
+        fired(look.sightings);
+        assert_eq!(look.finalized, u64::try_from(ALL + 1).unwrap());
+
+        let mut queue = Queue::of(&shop);
+        for _ in 0..=BLOCKS {
+            assert!(queue.handle_one().await);
+        }
+        assert_eq!(shop.status(&other).await, Status::Paid);
+        queue.read().await;
+        assert_eq!(queue.waiting.len(), BLOCKS);
+        for _ in 0..BLOCKS {
+            assert!(queue.handle_one().await);
+        }
+        queue.read().await;
+        assert_eq!(queue.waiting.len(), 1, "one message is on its way for one address");
+        let left = ALL - 25 * (BLOCKS + 1);
+        assert_eq!(shop.number(UNSETTLED).await, i64::try_from(left).unwrap());
+        while queue.handle_one().await {}
+        let all = i64::try_from(ALL).unwrap();
+        assert_eq!(shop.number(UNSETTLED).await, 0);
+        let told = "select count(*) from event where type = 'deposit.credited'";
+        assert_eq!(shop.number(told).await, all);
+        let credited = "select count(*) from ledger_entry where kind = 'deposit' and amount = 1";
+        assert_eq!(shop.number(credited).await, all);
     })
     .await;
 }

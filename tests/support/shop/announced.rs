@@ -34,7 +34,12 @@ pub fn new_event(merchant_id: Uuid, invoice_id: Uuid, url: &str) -> NewEvent {
     );
     let event_id = format!("evt_{}", id.simple());
     let message = DeliveryRef::new(id, &event_id, Turn { cycle: 1, attempt: 1 });
-    let delivery = NewDelivery { id, invoice_id, url: url.to_owned(), message: encode(&message) };
+    let delivery = NewDelivery {
+        id,
+        invoice_id: Some(invoice_id),
+        url: url.to_owned(),
+        message: encode(&message),
+    };
     NewEvent {
         event_id,
         kind: EventKind::InvoicePaid,

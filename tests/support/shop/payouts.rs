@@ -203,6 +203,7 @@ pub fn new_order(network: Network, currency: &str, rows: Vec<Row>) -> NewOrder {
         metadata: None,
         callback_url: None,
         idempotency: None,
+        withdrawal: None,
     }
 }
 

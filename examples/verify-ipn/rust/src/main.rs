@@ -26,6 +26,10 @@ fn main() -> Result<(), Box<dyn Error>> {
                 let kind = text(&event["_gateway"]["notice"]["type"]);
                 format!("notice {kind} {}", text(&event["payment_status"]))
             }
+            Verdict::Renewal(event) => {
+                let day = &event["_gateway"]["renewal"]["day_offset"];
+                format!("renewal {day} {}", text(&event["payment_status"]))
+            }
             Verdict::Duplicate => "duplicate".to_owned(),
             Verdict::Forged => "forged".to_owned(),
             Verdict::Stale => "stale".to_owned(),

@@ -11,6 +11,10 @@ pub enum Verdict {
     /// Money came beside or after the payment, described in `_gateway.notice`. It is for a person
     /// and changes nothing: its `payment_status` only repeats the state of the invoice.
     Notice(Value),
+    /// A subscription is due, as `_gateway.renewal` says. Mail its `renewal_url` to the subscriber
+    /// unless the gateway does, and ship nothing: its `payment_status`, mostly `finished`, only
+    /// repeats the state of the latest invoice.
+    Renewal(Value),
     /// Handled before, or a test of yours: answer 200 and do nothing.
     Duplicate,
     /// Not authentic: answer 401.
@@ -50,16 +54,19 @@ pub fn verify_ipn(
     }
     let text = |name: &str| event[name].as_str().unwrap_or_default();
     // Each notice has an event id of its own and repeats the status: any buyer can cause many after
-    // one payment. All fields are those of the signed body, never of a header.
+    // one payment. So has each reminder of a renewal: seven days, seven events of one payment. All
+    // fields are those of the signed body, never of a header.
     let is_notice = !event["_gateway"]["notice"].is_null();
-    let key = if is_notice {
+    let is_renewal = !event["_gateway"]["renewal"].is_null();
+    let key = if is_notice || is_renewal {
         text("event_id").to_owned()
     } else {
         format!("{} {}", text("payment_id"), text("payment_status"))
     };
-    match (remember(&key), is_notice) {
-        (false, _) => Verdict::Duplicate,
-        (true, true) => Verdict::Notice(event),
-        (true, false) => Verdict::Payment(event),
+    match remember(&key) {
+        false => Verdict::Duplicate,
+        true if is_notice => Verdict::Notice(event),
+        true if is_renewal => Verdict::Renewal(event),
+        true => Verdict::Payment(event),
     }
 }

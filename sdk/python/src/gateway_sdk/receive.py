@@ -94,12 +94,15 @@ class Receiver:
 
 
 class PaymentIpnReceiver(Receiver):
-    """Receives payment IPNs: verifies, keeps notices and tests apart, acts once per payment and status.
+    """Receives payment IPNs: verifies, keeps notices, renewals and tests apart, acts once per payment and status.
 
     on_payment(payment, transaction): the payment reached a status, told once. Compare order_id,
         price_amount and price_currency with your own record, then ship on `finished`.
     on_notice(notice, payment, transaction): money came beside or after the payment. Show it to a
         person, never ship on it.
+    on_renewal(renewal, payment, transaction): a subscription is due. Mail renewal_url to the
+        subscriber unless the gateway does; ship nothing. payment is the latest invoice, mostly
+        `finished`.
     """
 
     header = PAYMENT_SIGNATURE_HEADER
@@ -108,8 +111,10 @@ class PaymentIpnReceiver(Receiver):
     def __init__(
         self, secret: Secret, once: Once, on_payment: Callable[[contract.PaymentIpn, Any], None],
         on_notice: Optional[Callable[[contract.Notice, contract.PaymentIpn, Any], None]] = None,
+        on_renewal: Optional[Callable[[contract.Renewal, contract.PaymentIpn, Any], None]] = None,
     ):
-        self._secret, self._once, self._on_payment, self._on_notice = secret, once, on_payment, on_notice
+        self._secret, self._once = secret, once
+        self._on_payment, self._on_notice, self._on_renewal = on_payment, on_notice, on_renewal
 
     def _act(self, raw_body: bytes, signature: Optional[str]) -> None:
         event = verify_payment_ipn(raw_body, signature, self._secret)
@@ -117,10 +122,14 @@ class PaymentIpnReceiver(Receiver):
             return
 
         def act(transaction: Any) -> None:
-            if event.notice is None:
+            if event.notice is not None:
+                if self._on_notice is not None:
+                    self._on_notice(event.notice, event.payment, transaction)
+            elif event.renewal is not None:
+                if self._on_renewal is not None:
+                    self._on_renewal(event.renewal, event.payment, transaction)
+            else:
                 self._on_payment(event.payment, transaction)
-            elif self._on_notice is not None:
-                self._on_notice(event.notice, event.payment, transaction)
 
         self._once(event.key, act)
 

@@ -24,14 +24,17 @@ class PaymentEvent(NamedTuple):
     """A payment IPN that verified."""
 
     payment: contract.PaymentIpn
-    # None: the payment reached its payment_status, the one kind of event to act on. Otherwise money
-    # came beside or after the payment. That is for a person: it changes nothing, and payment_status
-    # only repeats the state of the invoice. Never ship on it.
+    # Money came beside or after the payment. That is for a person: it changes nothing, and
+    # payment_status only repeats the state of the invoice. Never ship on it. Without a notice, a
+    # renewal and a test the payment reached its payment_status, the one kind of event to act on.
     notice: Optional[contract.Notice]
     # Act once per key.
     key: str
     # You, or your operator, tried the receiver. Nothing was paid: answer 200 and do nothing else.
     is_test: bool = False
+    # A subscription is due. Mail renewal_url to the subscriber unless the gateway does, and ship
+    # nothing: payment is the latest invoice as it stands, mostly finished.
+    renewal: Optional[contract.Renewal] = None
 
 
 def verify_payment_ipn(
@@ -44,10 +47,11 @@ def verify_payment_ipn(
     _authentic(raw_body, signature, secret, hashlib.sha512)
     payment = _read(raw_body, exact.parse_payment)
     _fresh(payment.get("event_at"), now)
-    notice = (payment.get("_gateway") or {}).get("notice")
-    of_event = notice or is_test(payment)
+    part = payment.get("_gateway") or {}
+    notice, renewal = part.get("notice") or None, part.get("renewal") or None
+    of_event = notice or renewal or is_test(payment)
     key = payment["event_id"] if of_event else f"{payment['payment_id']} {payment['payment_status']}"
-    return PaymentEvent(payment, notice or None, key, is_test(payment))
+    return PaymentEvent(payment, notice, key, is_test(payment), renewal)
 
 
 def is_test(event: Mapping[str, Any]) -> bool:

@@ -167,6 +167,11 @@ impl<S: ChainSource> Follower<S> {
         self.tell_of(tx, &recorded).await?;
         if !recorded.is_empty() {
             large_amount::require_confirmations(tx, &self.settings, (&invoices, &orders)).await?;
+            let unowned = owners(sightings, |one| {
+                let has_owner = one.invoice_id.is_some() || one.payout_order_id.is_some();
+                (!has_owner).then_some(one.address_id)
+            });
+            large_amount::require_confirmations_at(tx, &self.settings, &unowned).await?;
         }
         fail_point("watch.written");
         Ok(u32::try_from(recorded.len()).unwrap_or(u32::MAX))

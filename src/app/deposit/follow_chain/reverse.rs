@@ -15,7 +15,7 @@ use crate::{
         PgConnection, StorageError, alerts,
         deposits::{self, DepositRow, returned},
         invoices::{self, Invoice},
-        ledger, payouts,
+        ledger, legacy_addresses, payouts,
     },
 };
 
@@ -54,7 +54,15 @@ async fn reverse(
         BookedAs::Foreign | BookedAs::Suspicious | BookedAs::Nothing => false,
     };
     let taken_back = reverse_of_invoice(gateway, tx, lost, booked_as).await?;
-    let counted = reverse_payout(tx, lost, booked_as).await?;
+    let owner = deposits::owner_of(tx, lost.id).await?;
+    let counted = match owner.as_ref().and_then(|owner| owner.payout_order_id) {
+        Some(order_id) => reverse_payout(tx, lost, booked_as, order_id).await?,
+        None => None,
+    };
+    // One of an invoice or of an order is taken back above, whatever else its address is.
+    if owner.is_some_and(|owner| owner.invoice_id.is_none() && owner.payout_order_id.is_none()) {
+        reverse_at_own_address(tx, lost, booked_as).await?;
+    }
     let still_counted = counted.map_or(still_counted && !taken_back, |counted| !counted.is_zero());
     deposits::mark_reversed(tx, lost.id, still_counted).await?;
     if let Some(counted) = counted.filter(|counted| !counted.is_zero()) {
@@ -108,6 +116,31 @@ async fn reverse_of_invoice(
     Ok(outcome.is_changed)
 }
 
+/// Takes a deposit at a merchant's own address out of the books, one in another currency too. A
+/// credited one counts as told, so that it is not told as another payment if it comes back.
+async fn reverse_at_own_address(
+    tx: &mut PgConnection,
+    lost: &DepositRow,
+    booked_as: BookedAs,
+) -> Result<(), StorageError> {
+    let Some(address) = legacy_addresses::of_deposit(tx, lost.id).await? else { return Ok(()) };
+    let (Some(amount), Some(asset)) = (lost.amount, &lost.token_id) else { return Ok(()) };
+    let debit = match booked_as {
+        BookedAs::Credit => Account::Merchant(address.merchant_id),
+        BookedAs::Foreign => Account::Foreign(address.merchant_id),
+        BookedAs::Late | BookedAs::Suspicious | BookedAs::Nothing | BookedAs::Gas => return Ok(()),
+    };
+    let entry = Entry {
+        kind: EntryKind::Reversal,
+        source: lost.id,
+        asset: asset.clone(),
+        debit,
+        credit: Account::Custody(lost.network),
+        amount,
+    };
+    ledger::book(tx, &entry).await
+}
+
 /// Takes back as much of the treasury's share of an overpaid invoice as came with the deposit that
 /// is gone.
 async fn return_excess(
@@ -133,15 +166,14 @@ async fn return_excess(
 }
 
 /// A payout order whose funding is gone signs nothing more until a person has looked. How much of
-/// it the order still counts because that is given away, or signed for, already; `None` if it was
-/// never the order's.
+/// it the order still counts because that is given away, or signed for, already; `None` if it did
+/// not count it.
 async fn reverse_payout(
     tx: &mut PgConnection,
     lost: &DepositRow,
     booked_as: BookedAs,
+    order_id: Uuid,
 ) -> Result<Option<BaseUnits>, StorageError> {
-    let owner = deposits::owner_of(tx, lost.id).await?;
-    let Some(order_id) = owner.and_then(|owner| owner.payout_order_id) else { return Ok(None) };
     let hold = Hold::for_review("a deposit that funded it left the chain");
     payouts::safety::hold(tx, order_id, &hold).await?;
     let was_late = match booked_as {

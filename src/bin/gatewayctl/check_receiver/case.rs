@@ -90,7 +90,7 @@ fn genuine(sender: &Sender) -> Vec<Case> {
     let mut grown = sender.event(3);
     grown["added_later"] = json!({ "deep": [1, "two", null] });
     let spoken = sender.event(5);
-    vec![
+    let mut cases = vec![
         taken("a genuine event", TAKE, vec![post.clone()]),
         taken(
             "the same once more",
@@ -123,7 +123,15 @@ fn genuine(sender: &Sender) -> Vec<Case> {
             "Read the body to its end, however slowly it comes, and verify it then.",
             vec![Post { pace: Pace::Slow, ..sender.deliver(&sender.event(6)) }],
         ),
-    ]
+    ];
+    cases.extend(sender.reminder(1).map(|reminder| {
+        taken(
+            "a reminder of a renewal, which ships nothing",
+            "Answer 2xx, mail renewal_url to the subscriber and ship nothing: the status is that of the payment before.",
+            vec![sender.deliver(&reminder)],
+        )
+    }));
+    cases
 }
 
 /// What a stranger may send. Each would be a genuine event but for one thing.

@@ -54,6 +54,16 @@ impl Sender {
         self.at(event, &format!("{number}-side"), TimeDelta::zero())
     }
 
+    /// The reminder that the subscription of a payment is due. Its status is the payment's own.
+    /// There is none among the webhooks of mass payouts.
+    pub(super) fn reminder(&self, number: u32) -> Option<Value> {
+        let event = match self.channel {
+            Channel::Ipn => self.payment(EventKind::RenewalReminder, number),
+            Channel::Payout => return None,
+        };
+        Some(self.at(event, &format!("{number}-reminder"), TimeDelta::zero()))
+    }
+
     /// The event as it was signed some time ago, or will be.
     pub(super) fn at(&self, mut event: Value, name: &str, ago: TimeDelta) -> Value {
         let [id, at] = match self.channel {

@@ -64,6 +64,7 @@ fn order(network: Network, recipients: u32, refund: Option<&str>) -> NewOrder {
         metadata: None,
         callback_url: None,
         idempotency: None,
+        withdrawal: None,
     }
 }
 
