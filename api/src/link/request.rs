@@ -341,8 +341,9 @@ pub fn idempotency(key: Option<String>, terms: &Terms) -> Option<Idempotency> {
         terms.ipn_callback_url.clone(),
         terms.order_id.clone(),
     ];
-    // A PIN is left out: the hash of one could be searched. The zone comes after the others, so that
-    // a request without one has the hash it always had: it may be repeated while releases change.
+    // A PIN is left out: the hash of one could be searched. The zone comes after the others, so
+    // that a request without one has the hash it always had: it may be repeated while releases
+    // change.
     let time_zone = terms.time_zone.clone().map(Some);
     for part in parts.into_iter().chain(time_zone) {
         match part {
