@@ -3,6 +3,9 @@
 -- The IANA name of the time zone in which a till's day begins; null is UTC.
 alter table link add column time_zone text constraint link_time_zone_length check (char_length(time_zone) between 1 and 64);
 
+-- A keyed digest of the PIN of a till whose merchant sets one for all devices; null where each device chooses its own.
+alter table link add column pin_digest bytea constraint link_pin_digest_length check (octet_length(pin_digest) = 32);
+
 create table till_device (
     id uuid primary key,
     -- The public id, pzd_ and 130 random bits.

@@ -77,12 +77,13 @@ targets=("$@")
 if [ ${#targets[@]} -eq 0 ]; then
     for folder in tests/fuzz/corpus/*/; do targets+=("$(basename "$folder")"); done
 fi
-broken=()
-for name in "${targets[@]}"; do
+# Runs the target $1. A target keeps one core busy, so as many run at once as there are cores.
+fuzz_target() {
+    local name=$1 log=$found/$1.log run=discover runs covered said
+    local limits=(-rss_limit_mb=2048 -artifact_prefix="$found/$1-" -print_final_stats=1)
+    if [ "$fixed" = yes ]; then run=replay; fi
     mkdir -p "$found/$name"
-    log=$found/$name.log
-    limits=(-rss_limit_mb=2048 -artifact_prefix="$found/$name-" -print_final_stats=1)
-    if [ "$fixed" = yes ]; then run=replay; else run=discover; fi
+    rm -f "$found/$name.broken"
     if "$run" "$name" >"$log" 2>&1; then
         runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
         covered=$(sed -n 's/.*cov: \([0-9]*\).*/\1/p' "$log" | tail -1)
@@ -91,9 +92,17 @@ for name in "${targets[@]}"; do
         if [ "$fixed" = yes ]; then said+=", digest $(digest "$name")"; fi
         step "$name" "$said"
     else
-        broken+=("$name")
+        touch "$found/$name.broken"
         step "$name" "BROKEN, see below"
     fi
+}
+
+export -f fuzz_target discover replay fixed_runs kept_inputs digest step say die
+export found fixed seconds FIXED_SEED
+printf '%s\0' "${targets[@]}" | xargs -0 -P "$(nproc)" -I '{}' bash -c 'set -euo pipefail; fuzz_target {}'
+broken=()
+for name in "${targets[@]}"; do
+    if [ -e "$found/$name.broken" ]; then broken+=("$name"); fi
 done
 for name in "${broken[@]}"; do
     say ""

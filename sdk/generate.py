@@ -437,13 +437,15 @@ def main():
     nc = lambda name: name.startswith(("Nc", "NewNc"))
     payout = lambda name: not nc(name) and ("Payout" in name or name == "Quote")
     event = lambda name: name.startswith(("Event", "NewEvent", "Webhook", "Sandbox", "NewSandbox", "Balance", "PaymentDeposit"))
+    link = lambda name: "Till" in name or name.startswith(("PaymentLink", "NewPaymentLink", "Subscription", "Renewal", "Donation"))
     written = {
         "typescript/src/contract.ts": lambda: typescript(contract),
         "python/src/gateway_sdk/contract.py": lambda: python(contract),
         "php/src/Contract.php": lambda: php(contract),
         "go/contract.go": lambda: go(contract),
         "rust/src/contract/event.rs": lambda: rust(contract, event),
-        "rust/src/contract/payment.rs": lambda: rust(contract, lambda n: not nc(n) and not payout(n) and not event(n)),
+        "rust/src/contract/payment.rs": lambda: rust(contract, lambda n: not any(of(n) for of in (nc, payout, event, link))),
+        "rust/src/contract/link.rs": lambda: rust(contract, link),
         "rust/src/contract/payout.rs": lambda: rust(contract, payout),
         "rust/src/contract/nc_payout.rs": lambda: rust(contract, nc),
         "rust/src/contract/codes.rs": lambda: rust_codes(contract),

@@ -9,7 +9,7 @@ use crate::form::Form;
 /// Long enough for every id, short enough for every address.
 const ID_CHARS_MAX: usize = 80;
 /// The screens with a page for each thing that they list, at `{screen}/{id}`.
-pub const SCREENS_OF_THINGS: [&str; 9] = [
+pub const SCREENS_OF_THINGS: [&str; 10] = [
     "/payments",
     "/links",
     "/payouts",
@@ -19,6 +19,7 @@ pub const SCREENS_OF_THINGS: [&str; 9] = [
     "/operator/networks",
     "/operator/payouts",
     "/reports",
+    "/subscriptions",
 ];
 
 /// An action that waits for a fresh proof, and what it acts on: both are names of ours and never an

@@ -13,6 +13,7 @@ var ErrorCodes = []string{
 	"API_KEY_NOT_FOUND",
 	"BROADCAST_REJECTED",
 	"CURRENCY_NOT_SUPPORTED",
+	"DEVICE_NOT_FOUND",
 	"DUPLICATE_REFERENCE",
 	"EVENT_NOT_FOUND",
 	"IDEMPOTENCY_CONFLICT",
@@ -268,6 +269,7 @@ const (
 	PaymentLinkTypePayment      PaymentLinkType = "payment"
 	PaymentLinkTypeDonation     PaymentLinkType = "donation"
 	PaymentLinkTypeSubscription PaymentLinkType = "subscription"
+	PaymentLinkTypePos          PaymentLinkType = "pos"
 )
 
 // PaymentStatus: `waiting`: nothing counts yet. `partially_paid`: less than the invoice asks for.
@@ -313,6 +315,17 @@ const (
 	StandardNameSpl    StandardName = "SPL"
 	StandardNameNep141 StandardName = "NEP141"
 	StandardNameJetton StandardName = "JETTON"
+)
+
+// TillDeviceState: a filter.
+type TillDeviceState string
+
+const (
+	TillDeviceStateWaiting  TillDeviceState = "waiting"
+	TillDeviceStateExpired  TillDeviceState = "expired"
+	TillDeviceStateEnrolled TillDeviceState = "enrolled"
+	TillDeviceStateLocked   TillDeviceState = "locked"
+	TillDeviceStateRevoked  TillDeviceState = "revoked"
 )
 
 // AcceptedCurrency: One entry of `accepted_currencies`. Its fields are frozen.
@@ -943,6 +956,9 @@ type NewPaymentLink struct {
 	MinAmount Amount `json:"min_amount,omitempty"`
 	// Your own reference, which all its invoices carry.
 	OrderID string `json:"order_id,omitempty"`
+	// Of a till: the PIN of 4 to 8 digits with which its devices are enrolled and unlocked, not such
+	// as 0000 or 1234. Absent: each device chooses its own. It is never shown.
+	Pin string `json:"pin,omitempty"`
 	// The price. Absent: visitors choose the amount. Of a donation the amount that the page proposes.
 	PriceAmount Amount `json:"price_amount,omitempty"`
 	// `usd`, `eur` or `gbp` in any case.
@@ -957,11 +973,14 @@ type NewPaymentLink struct {
 	SuccessURL string `json:"success_url,omitempty"`
 	// Amounts that the page offers, each with at most two decimals.
 	SuggestedAmounts []Amount `json:"suggested_amounts,omitempty"`
+	// Of a till: the IANA name of the time zone in which its day begins; `UTC` if absent.
+	TimeZone string `json:"time_zone,omitempty"`
 	// The heading of the page and the description of its invoices; one line.
 	Title string `json:"title"`
 	// `payment`: a fixed price, or one that the visitor chooses. `donation`: an amount that the donor
 	// chooses, with his name and a message if he likes. `subscription`: a fixed price that is paid
-	// again every interval. It cannot be changed.
+	// again every interval. `pos`: a till, whose enrolled devices type each amount. It cannot be
+	// changed.
 	Type PaymentLinkType `json:"type"`
 }
 
@@ -1020,6 +1039,13 @@ type NewSandboxDeposit struct {
 	Txid string `json:"txid,omitempty"`
 	// True leaves it in the mempool. Send the same `txid` once more without it to confirm it.
 	Unconfirmed bool `json:"unconfirmed,omitempty"`
+}
+
+// NewTillDevice: A device to enrol. It describes the input of the endpoint; nothing is read into
+// it.
+type NewTillDevice struct {
+	// A name by which you know it, on one line.
+	Name string `json:"name"`
 }
 
 // Notice: The deposit behind an informational IPN.
@@ -1188,9 +1214,10 @@ type PaymentLink struct {
 	Accepted []string `json:"accepted"`
 	// False: the page takes no payments.
 	Active bool `json:"active"`
-	// The button as HTML, to be pasted into a page. It needs no script.
+	// The button as HTML, to be pasted into a page. It needs no script. Empty for a till.
 	ButtonHtml string `json:"button_html"`
-	// The picture of a button (SVG) that leads to the page. `?lang=` chooses its language.
+	// The picture of a button (SVG) that leads to the page. `?lang=` chooses its language. Empty for a
+	// till, to which no button leads.
 	ButtonURL string `json:"button_url"`
 	// Where buyers are redirected once their invoice is cancelled or expired.
 	CancelURL *string `json:"cancel_url"`
@@ -1199,6 +1226,9 @@ type PaymentLink struct {
 	CyclesMax *int64 `json:"cycles_max"`
 	// Shown below the title.
 	Description *string `json:"description"`
+	// Of a till: true if its devices are enrolled with the PIN that you set, false if each chooses its
+	// own. Null for other links.
+	HasPin *bool `json:"has_pin"`
 	// Of a subscription; else null, and so are the next ones.
 	Interval *PaymentLinkInterval `json:"interval"`
 	// How many intervals lie between two payments.
@@ -1222,6 +1252,8 @@ type PaymentLink struct {
 	// Where buyers are redirected once they have paid.
 	SuccessURL       *string  `json:"success_url"`
 	SuggestedAmounts []Amount `json:"suggested_amounts"`
+	// Of a till: the time zone in which its day begins; null is UTC.
+	TimeZone *string `json:"time_zone"`
 	// The heading of the page and the description of its invoices.
 	Title string `json:"title"`
 	// As it was created; never changes.
@@ -1246,6 +1278,8 @@ type PaymentLinkChanges struct {
 	MinAmount      *Amount `json:"min_amount,omitempty"`
 	// Your own reference, which new invoices carry.
 	OrderID *string `json:"order_id,omitempty"`
+	// Of a till: the PIN of devices that are enrolled from now on; null leaves it to each of them.
+	Pin *string `json:"pin,omitempty"`
 	// New invoices cost this; those that exist keep their price.
 	PriceAmount *Amount `json:"price_amount,omitempty"`
 	// `usd`, `eur` or `gbp` in any case.
@@ -1254,6 +1288,8 @@ type PaymentLinkChanges struct {
 	SingleUse        *bool    `json:"single_use,omitempty"`
 	SuccessURL       *string  `json:"success_url,omitempty"`
 	SuggestedAmounts []Amount `json:"suggested_amounts,omitempty"`
+	// Of a till: the IANA name of the time zone in which its day begins; null is `UTC`.
+	TimeZone *string `json:"time_zone,omitempty"`
 	// The heading of the page and the description of new invoices; one line.
 	Title *string `json:"title,omitempty"`
 }
@@ -1631,6 +1667,44 @@ type SubscriptionList struct {
 type TestMark struct {
 	// Always true.
 	Test bool `json:"test"`
+}
+
+// TillDevice: A device of a till. Fields are only ever added.
+type TillDevice struct {
+	CreatedAt string `json:"created_at"`
+	// `pzd_` and 26 characters; never changes.
+	DeviceID string `json:"device_id"`
+	// The code was used then; null before.
+	EnrolledAt *string `json:"enrolled_at"`
+	// Its name.
+	Name string `json:"name"`
+	// It was revoked then; null if it was not.
+	RevokedAt *string `json:"revoked_at"`
+	// Its last use, to the minute; null before the first.
+	SeenAt *string `json:"seen_at"`
+	// `waiting` for its code, `expired` without it, `enrolled`, `locked` by too many wrong PINs,
+	// `revoked`.
+	State TillDeviceState `json:"state"`
+}
+
+// TillDeviceList: The devices of a till: those in use first, each group the newest first.
+type TillDeviceList struct {
+	Data []TillDevice `json:"data"`
+}
+
+// TillEnrolment: A code that enrols one browser as a device.
+type TillEnrolment struct {
+	// The code, shown this once. It enrols one browser.
+	Code string `json:"code"`
+	// The code is good until then.
+	CodeExpiresAt string `json:"code_expires_at"`
+	// `pzd_` and 26 characters; never changes.
+	DeviceID string `json:"device_id"`
+	// The enrolment page with the code filled in, to be opened on the device or shown to its camera as
+	// a QR code. It is as secret as the code.
+	EnrolURL string `json:"enrol_url"`
+	// Its name.
+	Name string `json:"name"`
 }
 
 // WebhookTest: A test of a receiver. Members that are not listed are ignored. It describes the

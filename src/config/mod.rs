@@ -92,6 +92,7 @@ pub struct Config {
     pub addresses: Addresses,
     pub telemetry: Telemetry,
     pub payouts: Payouts,
+    pub legacy: Legacy,
     pub mail: Mail,
     pub x402: X402,
     exports: Exports,
@@ -192,6 +193,16 @@ pub struct PayoutAccounts {
     pub evm: Option<String>,
     /// The wallet that fronts gas is its first address.
     pub gas: Option<String>,
+}
+
+/// The `/legacy` adapter.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub struct Legacy {
+    /// Addresses without an invoice of one merchant in a family of networks whose addresses are
+    /// derived: each stays watched for ever, and costs every watcher memory.
+    pub addresses_max: u32,
+    /// The same where they come from a pool, which all merchants share and an operator fills.
+    pub pooled_addresses_max: u32,
 }
 
 /// Mails to buyers.

@@ -11,12 +11,6 @@ use super::{
 };
 use crate::{asset::catalogue::Catalogue, money::BaseUnits, vocabulary::vocabulary};
 
-/// Addresses of one merchant in a family of networks whose addresses are derived: each stays
-/// watched for ever, and costs every watcher memory.
-pub const DERIVED_MAX: i64 = 10_000;
-/// The same where they come from a pool, which all merchants share and an operator fills.
-pub const POOLED_MAX: i64 = 100;
-
 pub const LABEL_CHARS_MAX: usize = 255;
 const IPN_TYPE: &str = "deposit";
 const COMPLETE: i8 = 100;

@@ -27,7 +27,7 @@ pub async fn of_merchant(
     connection: &mut PgConnection,
     merchant_id: Uuid,
 ) -> Result<Vec<AssetRow>, StorageError> {
-    let rows = sqlx::query_as!(
+    Ok(sqlx::query_as!(
         AssetRow,
         r#"
         with sealed as (
@@ -94,6 +94,5 @@ pub async fn of_merchant(
         Account::Foreign(merchant_id).to_string()
     )
     .fetch_all(connection)
-    .await?;
-    Ok(rows)
+    .await?)
 }

@@ -23,6 +23,8 @@ pub struct Link {
     pub terms: Terms,
     /// False once its merchant has switched it off.
     pub active: bool,
+    /// Of a till: its devices are enrolled with the PIN that its merchant has set.
+    pub has_pin: bool,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
 }
@@ -51,6 +53,7 @@ struct RawLink {
     cycles_max: Option<i32>,
     sandbox_day_seconds: Option<i32>,
     time_zone: Option<String>,
+    has_pin: bool,
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
 }
@@ -64,7 +67,7 @@ macro_rules! links_where {
             select id, link_id, merchant_id, type as "kind: _", title, description, price_amount, price_currency,
                    min_amount, max_amount, suggested_amounts, accepted_tokens, single_use, active, success_url,
                    cancel_url, ipn_callback_url, order_id, interval as "interval: _", interval_count, cycles_max,
-                   sandbox_day_seconds, time_zone, created_at, updated_at
+                   sandbox_day_seconds, time_zone, pin_digest is not null as "has_pin!", created_at, updated_at
             from link
             where "# + $condition,
             $($argument),+
@@ -72,20 +75,29 @@ macro_rules! links_where {
     };
 }
 
+/// A new link: its terms, and of a till the digest of its PIN.
+#[derive(Debug, Clone, Copy)]
+pub struct NewLink<'a> {
+    pub link_id: &'a str,
+    pub terms: &'a Terms,
+    pub pin_digest: Option<[u8; 32]>,
+}
+
 /// Stores a new link. Its times are the database's.
 pub async fn insert(
     connection: &mut PgConnection,
     merchant_id: Uuid,
-    link_id: &str,
-    terms: &Terms,
+    new: NewLink<'_>,
 ) -> Result<Link, StorageError> {
+    let NewLink { link_id, terms, pin_digest } = new;
     let id = Uuid::now_v7();
     let row = sqlx::query!(
         r#"
         insert into link (id, link_id, merchant_id, type, title, description, price_amount, price_currency, min_amount,
             max_amount, suggested_amounts, accepted_tokens, single_use, success_url, cancel_url, ipn_callback_url,
-            order_id, interval, interval_count, cycles_max, sandbox_day_seconds, time_zone)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)
+            order_id, interval, interval_count, cycles_max, sandbox_day_seconds, time_zone, pin_digest)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,
+                $23)
         returning created_at, updated_at
         "#,
         id,
@@ -109,7 +121,8 @@ pub async fn insert(
         terms.period.map(|period| small(period.count)).transpose()?,
         terms.cycles_max.map(small).transpose()?,
         terms.sandbox_day_seconds.map(small).transpose()?,
-        terms.time_zone
+        terms.time_zone,
+        pin_digest.as_ref().map(<[u8; 32]>::as_slice)
     )
     .fetch_one(connection)
     .await?;
@@ -119,6 +132,7 @@ pub async fn insert(
         merchant_id,
         terms: terms.clone(),
         active: true,
+        has_pin: pin_digest.is_some(),
         created_at: row.created_at,
         updated_at: row.updated_at,
     })
@@ -407,6 +421,7 @@ impl TryFrom<RawLink> for Link {
             merchant_id: raw.merchant_id,
             terms,
             active: raw.active,
+            has_pin: raw.has_pin,
             created_at: raw.created_at,
             updated_at: raw.updated_at,
         })

@@ -174,25 +174,52 @@ pub async fn revoke(
     Ok(row.map(Device::from))
 }
 
-/// True if a code enrols a device of this link now. Index: `till_device_code_unique`.
-pub async fn is_code_good(
+/// The device that a code enrols on this link now. Index: `till_device_code_unique`.
+pub async fn of_code(
     connection: &mut PgConnection,
     link: Uuid,
     code_hash: &[u8; 32],
-) -> Result<bool, StorageError> {
-    let good = sqlx::query_scalar!(
+) -> Result<Option<Uuid>, StorageError> {
+    let device = sqlx::query_scalar!(
         r#"
-        select exists (
-            select from till_device
-            where code_hash = $2 and link_id = $1 and code_expires_at > clock_timestamp() and revoked_at is null
-        ) as "good!"
+        select id
+        from till_device
+        where code_hash = $2 and link_id = $1 and code_expires_at > clock_timestamp() and revoked_at is null
         "#,
         link,
         code_hash.as_slice()
     )
-    .fetch_one(connection)
+    .fetch_optional(connection)
     .await?;
-    Ok(good)
+    Ok(device)
+}
+
+/// Sets the PIN of a till for the devices that are enrolled from then on; `None` leaves it to each.
+/// The caller holds the lock of the link.
+pub async fn set_pin(
+    connection: &mut PgConnection,
+    link: Uuid,
+    digest: Option<&[u8; 32]>,
+) -> Result<(), StorageError> {
+    sqlx::query!(
+        "update link set pin_digest = $2 where id = $1",
+        link,
+        digest.map(<[u8; 32]>::as_slice)
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// The digest of the PIN that a till's merchant has set.
+pub async fn pin_digest(
+    connection: &mut PgConnection,
+    link: Uuid,
+) -> Result<Option<Vec<u8>>, StorageError> {
+    let digest = sqlx::query_scalar!("select pin_digest from link where id = $1", link)
+        .fetch_optional(connection)
+        .await?;
+    Ok(digest.flatten())
 }
 
 /// Hashes by which an enrolled device is known from then on.
@@ -214,6 +241,7 @@ pub async fn enrol(
         r#"
         update till_device
         set code_hash = null, token_hash = $3, pin_hash = $4, enrolled_at = clock_timestamp(), session_hash = $5,
+            pin_tries = 0, pin_next_at = null,
             session_ends_at = clock_timestamp() + $6::int * interval '1 second', seen_at = clock_timestamp()
         where code_hash = $2 and link_id = $1 and code_expires_at > clock_timestamp() and revoked_at is null
         returning device_id

@@ -26,6 +26,7 @@ pub enum PinError {
 }
 
 /// A PIN as it was typed.
+#[derive(Debug, Clone)]
 pub struct Pin(SecretString);
 
 impl Pin {
@@ -51,6 +52,11 @@ impl Pin {
     /// four digits cannot be searched by who steals the database.
     pub fn with_token(&self, token: &Bearer) -> Password {
         Password::new(format!("{}:{}", token.reveal(), self.0.expose_secret()))
+    }
+
+    /// The text whose keyed digest is stored for a till, of one till alone.
+    pub fn of_till(&self, link_id: &str) -> SecretString {
+        format!("{link_id}:{}", self.0.expose_secret()).into()
     }
 
     /// Returns true for the same digits.

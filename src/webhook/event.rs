@@ -49,8 +49,14 @@ vocabulary! {
 }
 
 impl EventKind {
-    /// The channel of its webhook; `None` if only the feed tells it, or an IPN of the `/legacy`
-    /// dialect alone.
+    /// Returns true if there are webhooks of it, in the default dialect or in another one. What is
+    /// false is told by the feed alone, and there is nothing to list or to send again.
+    pub const fn has_deliveries(self) -> bool {
+        matches!(self, Self::DepositCredited) || self.channel().is_some()
+    }
+
+    /// The channel of its webhook in the default dialect, of which there is a sample; `None` if
+    /// only the feed tells it, or an IPN of the `/legacy` dialect alone.
     pub const fn channel(self) -> Option<Channel> {
         match self {
             Self::InvoiceCreated
@@ -155,6 +161,18 @@ mod tests {
             assert_eq!(EventKind::from(event).as_str(), event.as_str());
             assert_eq!(EventKind::from(event).delivery_name(), event.as_str());
         }
+    }
+
+    #[test]
+    fn only_deposits_of_the_other_dialect_have_deliveries_and_no_sample() {
+        let without = |kind: &EventKind| kind.has_deliveries() && kind.channel().is_none();
+        let found: Vec<_> = EventKind::ALL.into_iter().filter(without).collect();
+        assert_eq!(found, [EventKind::DepositCredited]);
+        let sampled = |kind: &EventKind| kind.channel().is_some();
+        assert!(
+            EventKind::ALL.iter().filter(|kind| sampled(kind)).all(|kind| kind.has_deliveries())
+        );
+        assert!(!EventKind::InvoiceCreated.has_deliveries());
     }
 
     #[test]

@@ -276,6 +276,7 @@ texts! {
     till_code,
     till_pin_new,
     till_pin_hint,
+    till_pin_of_till,
     till_pin_again,
     till_enrol_button,
     till_locked,

@@ -59,7 +59,7 @@ const SDKS: [Sdk; 5] = [
     sdk!("rust", ".tar.gz":
         "README.md" "Cargo.toml" "examples/conformance.rs"
         "src/amount.rs" "src/client.rs" "src/contract.rs" "src/contract/codes.rs" "src/contract/event.rs"
-        "src/contract/nc_payout.rs" "src/contract/payment.rs" "src/contract/payout.rs" "src/error.rs" "src/lib.rs"
+        "src/contract/link.rs" "src/contract/nc_payout.rs" "src/contract/payment.rs" "src/contract/payout.rs" "src/error.rs" "src/lib.rs"
         "src/lists.rs" "src/receive.rs" "src/transport.rs" "src/webhooks.rs"
     ),
 ];

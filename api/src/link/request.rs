@@ -11,6 +11,7 @@ use gateway::{
     },
     money::Price,
     subscription::{Interval, calendar::Period},
+    till::pin::Pin,
 };
 use serde_json::{Number, value::RawValue};
 use sha2::{Digest, Sha256};
@@ -23,6 +24,8 @@ use crate::{
 };
 
 const TOKEN_CHARS_MAX: usize = 64;
+/// Longer texts are refused before they are read as a PIN.
+const PIN_CHARS_MAX: usize = 16;
 
 /// A link to create. Members that are not listed are ignored; null is the same as absent.
 ///
@@ -80,6 +83,10 @@ pub struct NewPaymentLink {
     /// Of a till: the IANA name of the time zone in which its day begins; `UTC` if absent.
     #[schema(max_length = 64, examples("Europe/Berlin"))]
     pub time_zone: Option<String>,
+    /// Of a till: the PIN of 4 to 8 digits with which its devices are enrolled and unlocked, not
+    /// such as 0000 or 1234. Absent: each device chooses its own. It is never shown.
+    #[schema(pattern = "^[0-9]{4,8}$", examples("2580"))]
+    pub pin: Option<String>,
     /// Where buyers are redirected once they have paid: an http or https URL.
     #[schema(value_type = Option<schema::OptionalWebAddress>)]
     pub success_url: Option<String>,
@@ -153,6 +160,9 @@ pub struct PaymentLinkChanges {
     /// Of a till: the IANA name of the time zone in which its day begins; null is `UTC`.
     #[schema(max_length = 64)]
     pub time_zone: Option<String>,
+    /// Of a till: the PIN of devices that are enrolled from now on; null leaves it to each of them.
+    #[schema(pattern = "^[0-9]{4,8}$")]
+    pub pin: Option<String>,
     /// False switches the link off. Its open invoices can still be paid.
     pub active: Option<bool>,
 }
@@ -220,8 +230,16 @@ pub fn changes(members: &Members, policy: &Policy) -> Result<Changes, ApiError> 
             "time_zone",
             members.string("time_zone", 1..=TIME_ZONE_CHARS_MAX)?,
         ),
+        pin: setting(members, "pin", pin(members)?),
         active: members.flag("active")?,
     })
+}
+
+/// The PIN of a till. It is no part of the terms, which are shown.
+pub fn pin(members: &Members) -> Result<Option<Pin>, ApiError> {
+    let text = members.string("pin", 1..=PIN_CHARS_MAX)?;
+    let pin = text.map(|text| Pin::choose(&text)).transpose();
+    pin.map_err(|error| ApiError::invalid(format!("pin: {error}")))
 }
 
 /// A member that may be absent, null, or a value; an empty URL is the same as null.
@@ -323,8 +341,9 @@ pub fn idempotency(key: Option<String>, terms: &Terms) -> Option<Idempotency> {
         terms.ipn_callback_url.clone(),
         terms.order_id.clone(),
     ];
-    // Added after the others, so that a request without one has the hash it always had: it may be
-    // repeated while releases change.
+    // A PIN is left out: the hash of one could be searched. The zone comes after the others, so
+    // that a request without one has the hash it always had: it may be repeated while releases
+    // change.
     let time_zone = terms.time_zone.clone().map(Some);
     for part in parts.into_iter().chain(time_zone) {
         match part {

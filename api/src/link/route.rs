@@ -50,7 +50,9 @@ pub async fn create(
     let members = read_members(body).await?;
     let terms = request::parse(&members, gateway.egress.policy())?;
     let idempotency = request::idempotency(key, &terms);
-    let created = gateway.create_link(caller.merchant_id, &terms, idempotency.as_ref()).await?;
+    let pin = request::pin(&members)?;
+    let (merchant, idempotency) = (caller.merchant_id, idempotency.as_ref());
+    let created = gateway.create_link(merchant, &terms, pin.as_ref(), idempotency).await?;
     let link = PaymentLink::render(created.link, &gateway.config.checkout_url);
     let mut response = (StatusCode::CREATED, Json(link)).into_response();
     if created.replayed {
@@ -148,6 +150,7 @@ impl From<LinkError> for ApiError {
             | LinkError::TooMany { .. }
             | LinkError::SandboxOnly
             | LinkError::UnknownTimeZone
+            | LinkError::PinWithoutTill
             | LinkError::IdempotencyMismatch => Self::invalid(error.to_string()),
             LinkError::Storage(error) => error.into(),
         }

@@ -67,6 +67,10 @@ pub struct PaymentLink {
     /// Of a till: the time zone in which its day begins; null is UTC.
     #[schema(required, max_length = 64)]
     pub time_zone: Option<String>,
+    /// Of a till: true if its devices are enrolled with the PIN that you set, false if each
+    /// chooses its own. Null for other links.
+    #[schema(required)]
+    pub has_pin: Option<bool>,
     /// Where buyers are redirected once they have paid.
     #[schema(required)]
     pub success_url: Option<String>,
@@ -137,6 +141,7 @@ impl PaymentLink {
             max_amount: terms.max_amount.map(number),
             suggested_amounts: terms.suggested_amounts.into_iter().map(number).collect(),
             single_use: terms.single_use,
+            has_pin: is_till.then_some(link.has_pin),
             interval: terms.period.map(|period| period.interval.as_str()),
             interval_count: terms.period.map(|period| period.count),
             cycles_max: terms.cycles_max,

@@ -78,6 +78,8 @@ pub async fn enrol(request: Request, body: Body) -> Response {
         EnrolError::Code => (StatusCode::FORBIDDEN, t.notice_till_code),
         EnrolError::Pin(_) => (StatusCode::BAD_REQUEST, t.notice_till_pin_new),
         EnrolError::PinTwice => (StatusCode::BAD_REQUEST, t.notice_till_pin_twice),
+        EnrolError::WrongPin => (StatusCode::FORBIDDEN, t.notice_till_pin),
+        EnrolError::Wait => (StatusCode::TOO_MANY_REQUESTS, t.notice_till_wait),
         EnrolError::Busy => (StatusCode::SERVICE_UNAVAILABLE, t.notice_later),
         EnrolError::Storage(error) => later(&error, t),
     };

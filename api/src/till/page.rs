@@ -57,6 +57,8 @@ struct EnrolPage {
     shell: Shell,
     till: Till,
     code: String,
+    /// The merchant has set the PIN: it is asked for, and none chosen.
+    has_pin: bool,
 }
 
 #[derive(Template)]
@@ -138,8 +140,9 @@ pub async fn shown(request: &Request, typed: Typed, notice: Option<Notice>) -> R
     let code = code.unwrap_or(StatusCode::OK);
     match visit {
         TillVisit::Unknown { link } => {
+            let has_pin = link.has_pin;
             let till = till(request, link.terms.title, notice);
-            let page = EnrolPage { shell, till, code: typed.code };
+            let page = EnrolPage { shell, till, code: typed.code, has_pin };
             answer(code, &page.shell, &page)
         }
         // A new code also helps whoever has forgotten the PIN, or typed too many wrong ones.
@@ -148,8 +151,9 @@ pub async fn shown(request: &Request, typed: Typed, notice: Option<Notice>) -> R
         {
             let is_locked_out = device.state != DeviceState::Enrolled;
             let locked_out = is_locked_out.then(|| request.texts().till_locked_out.to_owned());
+            let has_pin = link.has_pin;
             let till = till(request, link.terms.title, notice.or(locked_out));
-            let page = EnrolPage { shell, till, code: typed.code };
+            let page = EnrolPage { shell, till, code: typed.code, has_pin };
             answer(code, &page.shell, &page)
         }
         TillVisit::Locked { link, device } => {

@@ -53,7 +53,7 @@ fn wanted(state: &str, kind: &str, after: &str) -> Wanted {
     let kind: Option<EventKind> = kind.parse().ok();
     Wanted {
         state: state.parse().ok(),
-        kind: kind.filter(|kind| kind.channel().is_some()),
+        kind: kind.filter(|kind| kind.has_deliveries()),
         after: (!after.is_empty()).then(|| after.to_owned()),
         ..Wanted::default()
     }

@@ -106,9 +106,9 @@ impl Page {
     }
 }
 
-/// The types of events that have a webhook.
+/// The types of events that have webhooks.
 pub fn kinds() -> Vec<EventKind> {
-    EventKind::ALL.into_iter().filter(|kind| kind.channel().is_some()).collect()
+    EventKind::ALL.into_iter().filter(|kind| kind.has_deliveries()).collect()
 }
 
 /// The filters as parameters of an address, each with `&` before it.
@@ -122,7 +122,7 @@ pub async fn list(State(gateway): State<crate::State>, visit: Visit) -> Result<R
     let merchant_id = visit.merchant()?.merchant_id;
     let state: Option<DeliveryState> = visit.asked("state").and_then(|text| text.parse().ok());
     let kind: Option<EventKind> = visit.asked("type").and_then(|text| text.parse().ok());
-    let kind = kind.filter(|kind| kind.channel().is_some());
+    let kind = kind.filter(|kind| kind.has_deliveries());
     let place = visit.asked("older").and_then(list::place);
     let before = place.unwrap_or_else(list::newest);
     let listed = Listed { state, kind: kind.map(EventKind::delivery_name) };

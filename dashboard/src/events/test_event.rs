@@ -8,7 +8,6 @@ use gateway::{
     webhook::event::EventKind,
 };
 
-use super::kinds;
 use crate::{
     problem::Problem,
     shell::{Shell, page as show, page_with},
@@ -33,11 +32,16 @@ impl Page {
     }
 }
 
+/// The types of events of which there is a sample.
+fn samples() -> Vec<EventKind> {
+    EventKind::ALL.into_iter().filter(|kind| kind.channel().is_some()).collect()
+}
+
 pub async fn form(visit: Visit) -> Result<Response, Problem> {
     visit.merchant()?;
     show(&Page {
         shell: Shell::of(&visit, "/events"),
-        kinds: kinds(),
+        kinds: samples(),
         kind: EventKind::InvoicePaid,
         url: String::new(),
         result: None,
@@ -53,7 +57,7 @@ pub async fn submit(
     let url: String = visit.form.text("url").trim().chars().take(URL_CHARS_MAX).collect();
     let target = (!url.is_empty()).then(|| url.clone());
     let shell = Shell::of(&visit, "/events");
-    let page = |shell, result| Page { shell, kinds: kinds(), kind, url, result };
+    let page = |shell, result| Page { shell, kinds: samples(), kind, url, result };
     if !gateway.admit_test_event(merchant_id).await? {
         let minutes = BUDGET_SECONDS / 60;
         let text = format!("Not sent: too many test events; wait {minutes} minutes.");

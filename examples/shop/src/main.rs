@@ -253,6 +253,8 @@ impl Reminder {
     fn when(&self) -> String {
         match self.day_offset {
             0 => "due today".to_owned(),
+            -1 => "due tomorrow".to_owned(),
+            1 => "a day late".to_owned(),
             days @ ..0 => format!("due in {} days", -days),
             days => format!("{days} days late"),
         }

@@ -313,12 +313,14 @@ namespace Gateway\Sdk;
  *   max_amount?: string|null,
  *   min_amount?: string|null,
  *   order_id?: string|null,
+ *   pin?: string|null,
  *   price_amount?: string|null,
  *   price_currency: string,
  *   sandbox_day_seconds?: int|null,
  *   single_use?: bool|null,
  *   success_url?: string|null,
  *   suggested_amounts?: list<string>|null,
+ *   time_zone?: string|null,
  *   title: string,
  *   type: string,
  * }
@@ -348,6 +350,9 @@ namespace Gateway\Sdk;
  *   payment_id?: string|null,
  *   txid?: string|null,
  *   unconfirmed?: bool|null,
+ * }
+ * @phpstan-type NewTillDevice array{
+ *   name: string,
  * }
  * @phpstan-type Notice array{
  *   amount: string,
@@ -425,6 +430,7 @@ namespace Gateway\Sdk;
  *   created_at: string,
  *   cycles_max: int|null,
  *   description: string|null,
+ *   has_pin: bool|null,
  *   interval: string|null,
  *   interval_count: int|null,
  *   ipn_callback_url: string|null,
@@ -438,6 +444,7 @@ namespace Gateway\Sdk;
  *   single_use: bool,
  *   success_url: string|null,
  *   suggested_amounts: list<string>,
+ *   time_zone: string|null,
  *   title: string,
  *   type: string,
  *   updated_at: string,
@@ -452,11 +459,13 @@ namespace Gateway\Sdk;
  *   max_amount?: string|null,
  *   min_amount?: string|null,
  *   order_id?: string|null,
+ *   pin?: string|null,
  *   price_amount?: string|null,
  *   price_currency?: string|null,
  *   single_use?: bool|null,
  *   success_url?: string|null,
  *   suggested_amounts?: list<string>|null,
+ *   time_zone?: string|null,
  *   title?: string|null,
  * }
  * @phpstan-type PaymentLinkList array{
@@ -655,6 +664,25 @@ namespace Gateway\Sdk;
  * @phpstan-type TestMark array{
  *   test: bool,
  * }
+ * @phpstan-type TillDevice array{
+ *   created_at: string,
+ *   device_id: string,
+ *   enrolled_at: string|null,
+ *   name: string,
+ *   revoked_at: string|null,
+ *   seen_at: string|null,
+ *   state: string,
+ * }
+ * @phpstan-type TillDeviceList array{
+ *   data: list<TillDevice>,
+ * }
+ * @phpstan-type TillEnrolment array{
+ *   code: string,
+ *   code_expires_at: string,
+ *   device_id: string,
+ *   enrol_url: string,
+ *   name: string,
+ * }
  * @phpstan-type WebhookTest array{
  *   type: string,
  *   url?: string|null,
@@ -789,6 +817,7 @@ final class Contract
         "API_KEY_NOT_FOUND",
         "BROADCAST_REJECTED",
         "CURRENCY_NOT_SUPPORTED",
+        "DEVICE_NOT_FOUND",
         "DUPLICATE_REFERENCE",
         "EVENT_NOT_FOUND",
         "IDEMPOTENCY_CONFLICT",

@@ -2,12 +2,14 @@
 
 mod codes;
 mod event;
+mod link;
 mod nc_payout;
 mod payment;
 mod payout;
 
 pub use codes::ERROR_CODES;
 pub use event::*;
+pub use link::*;
 pub use nc_payout::*;
 pub use payment::*;
 pub use payout::*;

@@ -12,6 +12,7 @@ export type ErrorCode =
   | 'API_KEY_NOT_FOUND'
   | 'BROADCAST_REJECTED'
   | 'CURRENCY_NOT_SUPPORTED'
+  | 'DEVICE_NOT_FOUND'
   | 'DUPLICATE_REFERENCE'
   | 'EVENT_NOT_FOUND'
   | 'IDEMPOTENCY_CONFLICT'
@@ -144,7 +145,7 @@ export type OrderState = 'draft' | 'pending_deposit' | 'funded' | 'processing' |
 
 export type PaymentLinkInterval = 'day' | 'week' | 'month' | 'year' | (string & {});
 
-export type PaymentLinkType = 'payment' | 'donation' | 'subscription' | (string & {});
+export type PaymentLinkType = 'payment' | 'donation' | 'subscription' | 'pos' | (string & {});
 
 /**
  * `waiting`: nothing counts yet. `partially_paid`: less than the invoice asks for. `finished`: paid
@@ -160,6 +161,8 @@ export type RefundState = 'pending' | 'sent' | 'confirmed' | 'held' | (string & 
 
 /** `native` for a chain's own coin, otherwise the token standard. */
 export type StandardName = 'native' | 'ERC20' | 'BEP20' | 'TRC20' | 'SPL' | 'NEP141' | 'JETTON' | (string & {});
+
+export type TillDeviceState = 'waiting' | 'expired' | 'enrolled' | 'locked' | 'revoked' | (string & {});
 
 /** Content according to `kind`. */
 export type NcPayload = NcTransaction[] | string;
@@ -879,6 +882,11 @@ export interface NewPaymentLink {
   /** Your own reference, which all its invoices carry. */
   order_id?: string | null;
   /**
+   * Of a till: the PIN of 4 to 8 digits with which its devices are enrolled and unlocked, not such
+   * as 0000 or 1234. Absent: each device chooses its own. It is never shown.
+   */
+  pin?: string | null;
+  /**
    * The price. Absent: visitors choose the amount. Of a donation the amount that the page proposes.
    */
   price_amount?: string | null;
@@ -898,12 +906,15 @@ export interface NewPaymentLink {
   success_url?: string | null;
   /** Amounts that the page offers, each with at most two decimals. */
   suggested_amounts?: string[] | null;
+  /** Of a till: the IANA name of the time zone in which its day begins; `UTC` if absent. */
+  time_zone?: string | null;
   /** The heading of the page and the description of its invoices; one line. */
   title: string;
   /**
    * `payment`: a fixed price, or one that the visitor chooses. `donation`: an amount that the donor
    * chooses, with his name and a message if he likes. `subscription`: a fixed price that is paid
-   * again every interval. It cannot be changed.
+   * again every interval. `pos`: a till, whose enrolled devices type each amount. It cannot be
+   * changed.
    */
   type: PaymentLinkType;
 }
@@ -971,6 +982,12 @@ export interface NewSandboxDeposit {
   txid?: string | null;
   /** True leaves it in the mempool. Send the same `txid` once more without it to confirm it. */
   unconfirmed?: boolean | null;
+}
+
+/** A device to enrol. It describes the input of the endpoint; nothing is read into it. */
+export interface NewTillDevice {
+  /** A name by which you know it, on one line. */
+  name: string;
 }
 
 /** The deposit behind an informational IPN. */
@@ -1154,9 +1171,12 @@ export interface PaymentLink {
   accepted: string[] | null;
   /** False: the page takes no payments. */
   active: boolean;
-  /** The button as HTML, to be pasted into a page. It needs no script. */
+  /** The button as HTML, to be pasted into a page. It needs no script. Empty for a till. */
   button_html: string;
-  /** The picture of a button (SVG) that leads to the page. `?lang=` chooses its language. */
+  /**
+   * The picture of a button (SVG) that leads to the page. `?lang=` chooses its language. Empty for
+   * a till, to which no button leads.
+   */
   button_url: string;
   /** Where buyers are redirected once their invoice is cancelled or expired. */
   cancel_url: string | null;
@@ -1165,6 +1185,11 @@ export interface PaymentLink {
   cycles_max: number | null;
   /** Shown below the title. */
   description: string | null;
+  /**
+   * Of a till: true if its devices are enrolled with the PIN that you set, false if each chooses
+   * its own. Null for other links.
+   */
+  has_pin: boolean | null;
   /** Of a subscription; else null, and so are the next ones. */
   interval: PaymentLinkInterval | null;
   /** How many intervals lie between two payments. */
@@ -1188,6 +1213,8 @@ export interface PaymentLink {
   /** Where buyers are redirected once they have paid. */
   success_url: string | null;
   suggested_amounts: string[];
+  /** Of a till: the time zone in which its day begins; null is UTC. */
+  time_zone: string | null;
   /** The heading of the page and the description of its invoices. */
   title: string;
   /** As it was created; never changes. */
@@ -1214,6 +1241,10 @@ export interface PaymentLinkChanges {
   min_amount?: string | null;
   /** Your own reference, which new invoices carry. */
   order_id?: string | null;
+  /**
+   * Of a till: the PIN of devices that are enrolled from now on; null leaves it to each of them.
+   */
+  pin?: string | null;
   /** New invoices cost this; those that exist keep their price. */
   price_amount?: string | null;
   /** `usd`, `eur` or `gbp` in any case. */
@@ -1222,6 +1253,8 @@ export interface PaymentLinkChanges {
   single_use?: boolean | null;
   success_url?: string | null;
   suggested_amounts?: string[] | null;
+  /** Of a till: the IANA name of the time zone in which its day begins; null is `UTC`. */
+  time_zone?: string | null;
   /** The heading of the page and the description of new invoices; one line. */
   title?: string | null;
 }
@@ -1610,6 +1643,48 @@ export interface SubscriptionList {
 export interface TestMark {
   /** Always true. */
   test: boolean;
+}
+
+/** A device of a till. Fields are only ever added. */
+export interface TillDevice {
+  created_at: string;
+  /** `pzd_` and 26 characters; never changes. */
+  device_id: string;
+  /** The code was used then; null before. */
+  enrolled_at: string | null;
+  /** Its name. */
+  name: string;
+  /** It was revoked then; null if it was not. */
+  revoked_at: string | null;
+  /** Its last use, to the minute; null before the first. */
+  seen_at: string | null;
+  /**
+   * `waiting` for its code, `expired` without it, `enrolled`, `locked` by too many wrong PINs,
+   * `revoked`.
+   */
+  state: TillDeviceState;
+}
+
+/** The devices of a till: those in use first, each group the newest first. */
+export interface TillDeviceList {
+  data: TillDevice[];
+}
+
+/** A code that enrols one browser as a device. */
+export interface TillEnrolment {
+  /** The code, shown this once. It enrols one browser. */
+  code: string;
+  /** The code is good until then. */
+  code_expires_at: string;
+  /** `pzd_` and 26 characters; never changes. */
+  device_id: string;
+  /**
+   * The enrolment page with the code filled in, to be opened on the device or shown to its camera
+   * as a QR code. It is as secret as the code.
+   */
+  enrol_url: string;
+  /** Its name. */
+  name: string;
 }
 
 /**

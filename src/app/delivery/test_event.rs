@@ -45,7 +45,7 @@ pub struct Trial {
 
 #[derive(Debug, thiserror::Error)]
 pub enum TrialError {
-    #[error("type: {} has no webhook; only GET /v1/events tells it", .0.as_str())]
+    #[error("type: there is no sample of {}; GET /v1/events tells it", .0.as_str())]
     NoWebhook(EventKind),
     #[error("url is required: no webhook of this channel has been sent yet, and none is set")]
     NoUrl,

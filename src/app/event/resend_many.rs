@@ -99,7 +99,7 @@ async fn selection(
     merchant_id: Uuid,
     wanted: &Wanted,
 ) -> Result<Selection, ResendManyError> {
-    if let Some(kind) = wanted.kind.filter(|kind| kind.channel().is_none()) {
+    if let Some(kind) = wanted.kind.filter(|kind| !kind.has_deliveries()) {
         return Err(ResendManyError::NoWebhook(kind));
     }
     let from = wanted.from.unwrap_or(DateTime::UNIX_EPOCH);

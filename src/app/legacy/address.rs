@@ -4,10 +4,7 @@ use super::LegacyError;
 use crate::{
     app::{Gateway, address::give::NoAddress, market::Market},
     asset::{Family, catalogue::Catalogue, catalogue::Currency},
-    legacy::{
-        Refusal,
-        address::{DERIVED_MAX, POOLED_MAX, Purpose},
-    },
+    legacy::{Refusal, address::Purpose},
     storage::{
         PgConnection, StorageError,
         access::Caller,
@@ -78,7 +75,7 @@ impl Gateway {
         {
             return Ok(address);
         }
-        refuse_beyond_quota(&mut tx, caller, currency.family()).await?;
+        self.refuse_addresses_beyond_quota(&mut tx, caller, currency.family()).await?;
         let address = self.give_address(&mut tx, currency.family()).await.map_err(refused)?;
         let given = NewLegacyAddress {
             merchant_id,
@@ -92,22 +89,26 @@ impl Gateway {
         tx.commit().await.map_err(StorageError::from)?;
         Ok(address.address)
     }
+
+    async fn refuse_addresses_beyond_quota(
+        &self,
+        tx: &mut PgConnection,
+        caller: &Caller,
+        family: Family,
+    ) -> Result<(), LegacyError> {
+        let limits = &self.config.legacy;
+        let most =
+            if family.has_pool() { limits.pooled_addresses_max } else { limits.addresses_max };
+        let most = i64::from(most);
+        let given = legacy_addresses::count(tx, caller.merchant_id, family.name(), most).await?;
+        if given >= most { Err(Refusal::AddressQuota.into()) } else { Ok(()) }
+    }
 }
 
 /// The currency of an address, if it is on sale and the merchant accepts it.
 fn on_sale(market: &Market, caller: &Caller, code: &str) -> Result<&'static Currency, LegacyError> {
     let currency = Catalogue::get().by_legacy_code(code).ok_or(Refusal::Currency("currency"))?;
     Ok(super::create::offered(market, caller, currency)?.currency)
-}
-
-async fn refuse_beyond_quota(
-    tx: &mut PgConnection,
-    caller: &Caller,
-    family: Family,
-) -> Result<(), LegacyError> {
-    let most = if family.has_pool() { POOLED_MAX } else { DERIVED_MAX };
-    let given = legacy_addresses::count(tx, caller.merchant_id, family.name(), most).await?;
-    if given >= most { Err(Refusal::AddressQuota.into()) } else { Ok(()) }
 }
 
 fn refused(error: NoAddress) -> LegacyError {

@@ -93,6 +93,7 @@ impl From<LinkError> for ByHandError {
             | LinkError::TooMany { .. }
             | LinkError::SandboxOnly
             | LinkError::UnknownTimeZone
+            | LinkError::PinWithoutTill
             | LinkError::Suspended) => Self::Refused(other),
         }
     }
@@ -112,7 +113,7 @@ impl Gateway {
             guard::check_url(url, self.egress.policy()).map_err(ByHandError::WebhookUrl)?;
         }
         let wanted = idempotency(fields)?;
-        let created = self.create_link(merchant_id, &terms, Some(&wanted)).await?;
+        let created = self.create_link(merchant_id, &terms, None, Some(&wanted)).await?;
         let id = created.link.link_id;
         if !created.replayed {
             let mut connection = self.db.connection().await?;

@@ -6,12 +6,14 @@ use super::{LinkError, checked};
 use crate::app::{Gateway, merchant::change::Setting};
 use crate::{
     asset::fiat::Fiat,
-    link::terms::Terms,
+    link::{LinkKind, terms::Terms},
     money::Price,
     storage::{
-        StorageError,
+        PgConnection, StorageError,
         links::{self, Link},
+        tills,
     },
+    till::pin::Pin,
 };
 
 /// New values; whatever is `None` or unchanged stays as it is.
@@ -31,6 +33,7 @@ pub struct Changes {
     pub ipn_callback_url: Setting<String>,
     pub order_id: Setting<String>,
     pub time_zone: Setting<String>,
+    pub pin: Setting<Pin>,
     pub active: Option<bool>,
 }
 
@@ -50,11 +53,35 @@ impl Gateway {
         let link = links::lock_of_merchant(&mut tx, merchant_id, link_id).await?;
         let mut link = link.ok_or(LinkError::NotFound)?;
         link.active = changes.active.unwrap_or(link.active);
+        self.change_pin(&mut tx, &mut link, &changes.pin).await?;
         apply(&mut link.terms, changes);
         checked(&link.terms, self.config.is_sandbox())?;
         link.updated_at = links::update(&mut tx, link.id, &link.terms, link.active).await?;
         tx.commit().await.map_err(StorageError::from)?;
         Ok(link)
+    }
+}
+
+impl Gateway {
+    /// Devices that are enrolled keep the PIN that they have.
+    async fn change_pin(
+        &self,
+        tx: &mut PgConnection,
+        link: &mut Link,
+        pin: &Setting<Pin>,
+    ) -> Result<(), LinkError> {
+        let pin = match pin {
+            Setting::Unchanged => return Ok(()),
+            Setting::Removed => None,
+            Setting::Set(_) if link.terms.kind != LinkKind::Pos => {
+                return Err(LinkError::PinWithoutTill);
+            }
+            Setting::Set(pin) => Some(pin),
+        };
+        let digest = pin.map(|pin| self.digest_of_pin(&link.link_id, pin));
+        tills::set_pin(tx, link.id, digest.as_ref()).await?;
+        link.has_pin = digest.is_some();
+        Ok(())
     }
 }
 

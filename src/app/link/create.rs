@@ -5,12 +5,13 @@ use uuid::Uuid;
 use super::{LinkError, checked};
 use crate::app::{Gateway, invoice::create::Idempotency};
 use crate::{
-    link::{self, terms::Terms},
+    link::{self, LinkKind, terms::Terms},
     storage::{
         PgConnection, StorageError, idempotency,
-        links::{self, Link},
+        links::{self, Link, NewLink},
         merchants,
     },
+    till::pin::Pin,
 };
 
 /// A link, and whether it was created by an earlier request with the same key.
@@ -29,9 +30,13 @@ impl Gateway {
         &self,
         merchant_id: Uuid,
         terms: &Terms,
+        pin: Option<&Pin>,
         idempotency: Option<&Idempotency>,
     ) -> Result<CreatedLink, LinkError> {
         checked(terms, self.config.is_sandbox())?;
+        if pin.is_some() && terms.kind != LinkKind::Pos {
+            return Err(LinkError::PinWithoutTill);
+        }
         self.check_time_zone(terms.time_zone.as_deref()).await?;
         let mut tx = self.db.begin().await?;
         if !merchants::lock_for_creation(&mut tx, merchant_id).await? {
@@ -45,7 +50,10 @@ impl Gateway {
         if links::count(&mut tx, merchant_id).await? >= link::LINKS_MAX {
             return Err(LinkError::TooMany { max: link::LINKS_MAX });
         }
-        let link = links::insert(&mut tx, merchant_id, &link::new_id(), terms).await?;
+        let link_id = link::new_id();
+        let pin_digest = pin.map(|pin| self.digest_of_pin(&link_id, pin));
+        let new = NewLink { link_id: &link_id, terms, pin_digest };
+        let link = links::insert(&mut tx, merchant_id, new).await?;
         if let Some(wanted) = idempotency {
             let (key, sha256) = (&wanted.key, &wanted.request_sha256);
             if !idempotency::insert(&mut tx, merchant_id, key, sha256, &link.link_id).await? {

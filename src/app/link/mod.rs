@@ -29,6 +29,8 @@ pub enum LinkError {
     TooMany { max: i64 },
     #[error("time_zone names no time zone; write it as Europe/Berlin")]
     UnknownTimeZone,
+    #[error("pin is for links of type pos")]
+    PinWithoutTill,
     #[error("sandbox_day_seconds is for the sandbox")]
     SandboxOnly,
     #[error("the merchant is suspended")]

@@ -42,6 +42,10 @@ pub enum EnrolError {
     Pin(#[from] PinError),
     #[error("the PIN was typed in two ways")]
     PinTwice,
+    #[error("the PIN is not that of the till")]
+    WrongPin,
+    #[error("the PIN was wrong too often")]
+    Wait,
     #[error("too many PINs are being looked at")]
     Busy,
     #[error(transparent)]
@@ -66,14 +70,24 @@ impl Gateway {
         }
         // The code first: whoever has none learns nothing about PINs and costs no hash.
         let code = code::sha256_of(&form.code).ok_or(EnrolError::Code)?;
-        if !tills::is_code_good(&mut connection, link.id, &code).await? {
-            return Err(EnrolError::Code);
-        }
+        let device = tills::of_code(&mut connection, link.id, &code).await?;
+        let device = device.ok_or(EnrolError::Code)?;
+        let pin = match tills::pin_digest(&mut connection, link.id).await? {
+            // Tries count as those of an enrolled device do: five, and the code is over before the
+            // next one.
+            Some(digest) => {
+                if !tills::take_try(&mut connection, device).await? {
+                    return Err(EnrolError::Wait);
+                }
+                let pin = Pin::parse(&form.pin).ok_or(EnrolError::WrongPin)?;
+                if !self.is_pin_of_till(link_id, &pin, &digest) {
+                    return Err(EnrolError::WrongPin);
+                }
+                pin
+            }
+            None => chosen(form)?,
+        };
         drop(connection);
-        let pin = Pin::choose(&form.pin)?;
-        if !Pin::parse(&form.pin_again).is_some_and(|again| again.is(&pin)) {
-            return Err(EnrolError::PinTwice);
-        }
         let (token, session) = (Bearer::generate(), Bearer::generate());
         let hashed = hashing::hash(pin.with_token(&token)).await;
         let pin_hash = hashed.map_err(|_| EnrolError::Busy)?;
@@ -91,4 +105,11 @@ impl Gateway {
         tx.commit().await.map_err(StorageError::from)?;
         Ok(Enrolled { token, session })
     }
+}
+
+/// The PIN that the cashier chooses where the merchant has set none.
+fn chosen(form: &EnrolForm) -> Result<Pin, EnrolError> {
+    let pin = Pin::choose(&form.pin)?;
+    let is_same = Pin::parse(&form.pin_again).is_some_and(|again| again.is(&pin));
+    if is_same { Ok(pin) } else { Err(EnrolError::PinTwice) }
 }

@@ -8,6 +8,7 @@ pub mod charge;
 pub mod day;
 pub mod device;
 pub mod enrol;
+mod pin;
 pub mod unlock;
 pub mod visit;
 

@@ -30,7 +30,10 @@ where
     };
     let connector =
         HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1().build();
-    Ok((Client::builder(TokioExecutor::new()).build(connector), url))
+    // A server may close a kept connection while the next POST is written into it, as after a body
+    // that was too large; a POST is not repeated then.
+    let client = Client::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build(connector);
+    Ok((client, url))
 }
 
 /// The innermost cause: that is the one to act on.

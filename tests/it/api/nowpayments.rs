@@ -1,7 +1,7 @@
 //! Endpoints in NOWPayments' shapes, and paths with a slash behind them.
 
 use gateway::{asset::Catalogue, merchant::settings::Settings};
-use gateway_api::endpoints;
+use gateway_api::{Endpoint, endpoints};
 use http::Method;
 use serde_json::{Value, json};
 use support::server::stack::with_stack;
@@ -107,7 +107,14 @@ async fn a_slash_behind_a_path_changes_nothing() {
             assert_eq!(slashed.status, plain.status, "{path}/: {}", slashed.body);
             let text = "access-control-allow-origin";
             assert_eq!(slashed.header(text), plain.header(text), "{path}/");
-            assert_eq!(shop.get(&format!("{path}//")).await.status, 404, "{path}//");
+            // An empty id names nothing, also where only other methods take one.
+            let mut with_an_id = endpoints().into_iter().filter(|other| {
+                other.path.strip_prefix(endpoint.path).is_some_and(|rest| rest.starts_with("/{"))
+            });
+            let (first, reads) = (with_an_id.next(), |other: &Endpoint| other.method == Method::GET);
+            let is_read = first.as_ref().is_none_or(reads) || with_an_id.any(|other| reads(&other));
+            let expected = if is_read { 404 } else { 405 };
+            assert_eq!(shop.get(&format!("{path}//")).await.status, expected, "{path}//");
         }
         let query = "/v1/estimate/?amount=25&currency_from=usd&currency_to=usdtmatic";
         assert_eq!(stack.anybody().get(query).await.status, 200);

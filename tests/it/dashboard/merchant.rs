@@ -3,10 +3,23 @@
 use std::time::Duration;
 
 use chrono::NaiveDate;
-use gateway::{account::Role, app::messaging::sweep::SweepMemory, invoice::Status};
+use gateway::{
+    account::Role,
+    app::{
+        legacy::address::NewCallback,
+        messaging::sweep::SweepMemory,
+        sandbox::simulate::{Deposit, PaidIn, Payee},
+    },
+    asset::Network,
+    invoice::Status,
+    storage::access,
+};
 use rust_decimal::Decimal;
 use serde_json::json;
-use support::shop::{Shop, with_shop};
+use support::{
+    server::broker::eventually,
+    shop::{Shop, with_shop},
+};
 
 use super::{Desk, between, payment, visitor::Visitor, with_desk};
 
@@ -76,7 +89,7 @@ async fn the_first_page_compares_periods_and_names_what_asks_for_attention() {
         // The workers may have summed the hours before.
         desk.gateway.sum_hours_again().await.unwrap();
         shop.pay(&one, "7").await;
-        support::server::broker::eventually("a late deposit", async || {
+        eventually("a late deposit", async || {
             let late = shop.number("select count(*) from deposit where booked_as = 'late'").await;
             (late == 1).then_some(())
         })
@@ -406,6 +419,38 @@ async fn events_are_filtered_counted_and_sent_again_together() {
             shop.delivery_becomes(id, "delivered").await;
         }
         assert!(owner.get("/events/resend").await.body.contains("None matches"));
+    })
+    .await;
+}
+
+/// They are told in the dialect of the old API alone, and have webhooks all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn deposits_without_an_invoice_are_found_among_the_webhooks_and_sent_again() {
+    with_owner(|_desk, shop, mut owner| async move {
+        let gateway = &shop.stack.gateway;
+        let mut connection = shop.stack.database.connect().await;
+        let caller = access::caller(&mut connection, shop.merchant.new.id).await.unwrap().unwrap();
+        let new = NewCallback {
+            currency: "USDT.POL".to_owned(),
+            ipn_url: Some(shop.receiver.url.clone()),
+            label: None,
+        };
+        let address = gateway.legacy_callback_address(&caller, new).await.unwrap();
+        let payee = Payee::Address { network: Network::Polygon, address };
+        let paid_in = PaidIn { currency: Some("USDTMATIC".to_owned()), contract: None };
+        let (amount, txid) = ("7".to_owned(), None);
+        shop.send(&Deposit { payee, paid_in, amount, txid, unconfirmed: false }).await;
+        let told = "select count(*) from delivery where state = 'delivered'";
+        eventually("it is told", async || (shop.number(told).await == 1).then_some(())).await;
+        let listed = owner.get("/events?type=deposit.credited").await.body;
+        assert_eq!(listed.matches("data-label=\"Event\"").count(), 1, "{listed}");
+        assert!(listed.contains("<option value=\"deposit.credited\" selected>"), "{listed}");
+        let none = owner.get("/events?type=invoice.paid").await.body;
+        assert_eq!(none.matches("data-label=\"Event\"").count(), 0, "{none}");
+        let preview = owner.get("/events/resend?type=deposit.credited&state=delivered").await.body;
+        assert!(preview.contains("Send 1 again"), "{preview}");
+        let samples = owner.get("/events/test").await.body;
+        assert!(!samples.contains("deposit.credited"), "{samples}");
     })
     .await;
 }

@@ -6,9 +6,17 @@ use std::{collections::HashSet, sync::Arc};
 use gateway::{
     app::{market::set_currency::Change, sandbox::simulate::Deposit},
     asset::catalogue::Catalogue,
+    config::Config,
+    money::BaseUnits,
+    storage::{
+        deposits::amounts::{self, AmountAt},
+        legacy_addresses,
+    },
 };
+use serde_json::json;
+use sqlx::{Connection, PgConnection};
 use support::{
-    server::stack::with_stack,
+    server::stack::{with_configured_stack, with_stack},
     shop::{Shop, payouts::evm_address, with_shop},
 };
 use tokio::task::JoinSet;
@@ -89,6 +97,33 @@ async fn requests_at_once_get_one_standing_address() {
     .await;
 }
 
+/// An operator raises it for a shop that asks for an address per order.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_most_addresses_of_a_merchant_are_a_setting() {
+    const FEW: &str = "legacy.addresses_max = 2\nlegacy.pooled_addresses_max = 1\n";
+    const SAID: &str = "Too many addresses, use those that were given!";
+    with_configured_stack(FEW, |stack| async move {
+        let merchant = stack.merchant().await;
+        let legacy = Legacy::of(&stack, &merchant).await;
+        let standing = legacy.result("get_deposit_address", &USDT).await;
+        legacy.result("get_callback_address", &USDT).await;
+        // All EVM networks are one family.
+        for currency in ["USDT.POL", "ETH"] {
+            legacy.refusal("get_callback_address", &[("currency", currency)], SAID).await;
+        }
+        assert_eq!(legacy.result("get_deposit_address", &USDT).await, standing);
+        legacy.result("get_callback_address", &[("currency", "SOL")]).await;
+        legacy.refusal("get_callback_address", &[("currency", "SOL")], SAID).await;
+        let other = Legacy::of(&stack, &stack.merchant().await).await;
+        other.result("get_callback_address", &USDT).await;
+        let raise = |config: &mut Config| config.legacy.addresses_max = 3;
+        let legacy = Legacy::with(legacy.keys, stack.replica_of(raise).await);
+        legacy.result("get_callback_address", &USDT).await;
+        legacy.refusal("get_callback_address", &USDT, SAID).await;
+    })
+    .await;
+}
+
 /// A shop asks for its address each time it shows it. It is watched, whatever is on sale.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_standing_address_is_answered_while_its_currency_is_off_sale() {
@@ -107,6 +142,79 @@ async fn a_standing_address_is_answered_while_its_currency_is_off_sale() {
         other.refusal("get_deposit_address", &USDT, said).await;
     })
     .await;
+}
+
+/// After a receiver was down its merchant asks for this type alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn credited_deposits_are_sent_again_by_their_type() {
+    with_shop(|shop| async move {
+        let legacy = Legacy::of(&shop.stack, &shop.merchant).await;
+        let address = callback(&legacy, &shop.receiver).await;
+        shop.send(&paid_to(&address, "USDTMATIC", "7")).await;
+        shop.look(NETWORK).await;
+        settle(&shop).await;
+        let die = "update delivery set state = 'dead', attempts = 5, next_attempt_at = null, dead_since = now()";
+        assert_eq!(shop.run(die).await, 1);
+        let resend = async |kind: &str| {
+            let body = json!({ "type": kind });
+            shop.merchant.client.post("/v1/events/resend", &body).await
+        };
+        let other = resend("invoice.paid").await;
+        assert_eq!((other.status, &other.json()["resent"]), (202, &json!(0)), "{}", other.body);
+        let done = resend("deposit.credited").await;
+        assert_eq!((done.status, &done.json()["resent"]), (202, &json!(1)), "{}", done.body);
+        let pending = "select count(*) from delivery where state = 'pending' and cycle = 2";
+        assert_eq!(shop.number(pending).await, 1);
+        resend("invoice.created").await.expect_error(400, "INVALID_REQUEST");
+    })
+    .await;
+}
+
+/// An address lives for ever: each deposit at it must not read all that came before.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_at_an_address_is_found_without_its_history() {
+    with_shop(|shop| async move {
+        let legacy = Legacy::of(&shop.stack, &shop.merchant).await;
+        for _ in 0..2 {
+            callback(&legacy, &shop.receiver).await;
+        }
+        // All at the one is booked, and all at the other waits.
+        shop.run(
+            "insert into deposit (id, network, deposit_key, tx_hash, address_id, token_id, amount, amount_text,
+                                  first_seen_at, state, booked_as, settled_at)
+             select gen_random_uuid(), 'polygon', 'k' || n, '0x' || n, l.address_id, l.token_id, 1, '1', now(),
+                    case when l.is_first then 'settled' when n % 2 = 0 then 'seen' else 'final' end,
+                    case when l.is_first then 'credit' end, case when l.is_first then now() end
+             from (select *, row_number() over (order by address_id) = 1 as is_first from legacy_address) l
+             join generate_series(1, 8000) n on (n <= 5000) = l.is_first",
+        )
+        .await;
+        shop.run("analyze deposit").await;
+        let mut connection = shop.stack.database.connect().await;
+        let mut tx = connection.begin().await.unwrap();
+        // Such a small table is else read as a whole.
+        sqlx::query("set local enable_seqscan = off").execute(&mut *tx).await.unwrap();
+        let first = "select address_id from legacy_address order by address_id limit 1";
+        let address_id: Uuid = sqlx::query_scalar(first).fetch_one(&mut *tx).await.unwrap();
+        let waiting = legacy_addresses::lock_unsettled(&mut tx, address_id, 26).await.unwrap();
+        assert!(waiting.is_empty());
+        assert_eq!(scans(&mut tx, "deposit_own_final").await, 1);
+        let amounts = amounts::on_their_way(&mut tx, NETWORK, &[address_id]).await.unwrap();
+        assert!(amounts.is_empty());
+        assert_eq!(scans(&mut tx, "deposit_own_unsettled").await, 1);
+        let token_id = "usdtmatic@polygon".to_owned();
+        let amount = AmountAt { address_id, token_id, units: BaseUnits::new(1) };
+        amounts::require_confirmations_at(&mut tx, &amount, 20).await.unwrap();
+        assert_eq!(scans(&mut tx, "deposit_own_unsettled").await, 2);
+        assert_eq!(scans(&mut tx, "deposit_by_address").await, 0);
+    })
+    .await;
+}
+
+/// Scans of an index in this transaction.
+async fn scans(tx: &mut PgConnection, index: &str) -> i64 {
+    let query = "select pg_stat_get_xact_numscans($1::text::regclass)";
+    sqlx::query_scalar(query).bind(index).fetch_one(tx).await.unwrap()
 }
 
 /// Each deposit has one owner, and leaves the books of that one alone.

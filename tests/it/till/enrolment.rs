@@ -112,7 +112,8 @@ async fn wrong_pins_are_few_and_strangers_neither_guess_nor_lock() {
         assert_eq!(count(&stack, "select sum(pin_tries)::bigint from till_device").await, 0);
 
         // Twenty in a row, however slowly, end it.
-        device.post("/lock", &[]).await;
+        device.look().await;
+        assert_eq!(device.post("/lock", &[]).await.status, 303);
         device.look().await;
         stack.sql("update till_device set pin_tries = 19 where name = 'Counter'").await;
         assert_eq!(device.unlock("9999").await.status, 403);
@@ -227,6 +228,57 @@ async fn unused_codes_hide_no_device_and_are_swept() {
         assert_eq!(list["data"].as_array().unwrap().len(), 200);
         stack.gateway.sweep(None, &mut SweepMemory::default()).await.unwrap();
         assert_eq!(count(&stack, "select count(*) from till_device").await, 1);
+    })
+    .await;
+}
+
+/// A till with one PIN for all its devices: a code alone enrols nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pin_of_the_merchant_is_asked_for_and_guessed_five_times_at_most() {
+    with_stack(|stack| async move {
+        let shop = stack.merchant().await.client;
+        let id = till(&shop, json!({ "pin": "6174" })).await;
+        let link = shop.get(&format!("/v1/links/{id}")).await;
+        assert_eq!(link.json()["has_pin"], true);
+        assert!(!link.body.contains("6174"), "{}", link.body);
+        let (first, _) = code(&shop, &id, "Counter").await;
+        let mut device = Device::new(&stack, &id);
+        device.page = device.send(Method::GET, &format!("/enrol/{first}"), "").await.body;
+        assert!(!device.page.contains("pin_again"), "{}", device.page);
+        assert_eq!(device.enrol(&first, PIN).await.status, 403);
+        assert_eq!(device.enrol(&first, "6174").await.status, 303);
+        device.look().await;
+        assert!(device.shows_keypad(), "{}", device.page);
+        assert_eq!(device.post("/lock", &[]).await.status, 303);
+        device.look().await;
+        assert_eq!(device.unlock("6174").await.status, 303);
+
+        let (second, _) = code(&shop, &id, "Counter 2").await;
+        let mut thief = Device::new(&stack, &id);
+        let mut statuses = Vec::new();
+        for _ in 0..5 {
+            statuses.push(thief.enrol(&second, PIN).await.status);
+        }
+        statuses.push(thief.enrol(&second, "6174").await.status);
+        assert_eq!(statuses, [403, 403, 403, 403, 403, 429]);
+
+        let path = format!("/v1/links/{id}");
+        let other = shop.send(Method::PATCH, &path, &json!({ "pin": null }).to_string()).await;
+        assert_eq!(other.json()["has_pin"], false);
+        for (body, word) in [
+            (json!({ "type": "pos", "title": "x", "price_currency": "eur", "pin": "123" }), "pin"),
+            (json!({ "type": "pos", "title": "x", "price_currency": "eur", "pin": "0000" }), "pin"),
+            (
+                json!({ "type": "donation", "title": "x", "price_currency": "eur", "pin": "6174" }),
+                "pos",
+            ),
+        ] {
+            let refused = shop.post("/v1/links", &body).await;
+            refused.expect_error(400, "INVALID_REQUEST");
+            assert!(refused.body.contains(word), "{}", refused.body);
+        }
+        let digests = "select count(*) from link where pin_digest is not null";
+        assert_eq!(count(&stack, digests).await, 0);
     })
     .await;
 }

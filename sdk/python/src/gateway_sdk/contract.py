@@ -28,6 +28,7 @@ ERROR_CODES = frozenset((
     "API_KEY_NOT_FOUND",
     "BROADCAST_REJECTED",
     "CURRENCY_NOT_SUPPORTED",
+    "DEVICE_NOT_FOUND",
     "DUPLICATE_REFERENCE",
     "EVENT_NOT_FOUND",
     "IDEMPOTENCY_CONFLICT",
@@ -153,7 +154,7 @@ OrderState = str
 # day week month year:
 PaymentLinkInterval = str
 
-# payment donation subscription:
+# payment donation subscription pos:
 PaymentLinkType = str
 
 # waiting partially_paid finished expired failed: `waiting`: nothing counts yet. `partially_paid`:
@@ -172,6 +173,9 @@ RefundState = str
 # native ERC20 BEP20 TRC20 SPL NEP141 JETTON: `native` for a chain's own coin, otherwise the token
 # standard.
 StandardName = str
+
+# waiting expired enrolled locked revoked:
+TillDeviceState = str
 
 
 class AcceptedCurrency(TypedDict):
@@ -821,7 +825,8 @@ class _NewPaymentLinkRequired(TypedDict):
     title: str
     # `payment`: a fixed price, or one that the visitor chooses. `donation`: an amount that the
     # donor chooses, with his name and a message if he likes. `subscription`: a fixed price that is
-    # paid again every interval. It cannot be changed.
+    # paid again every interval. `pos`: a till, whose enrolled devices type each amount. It cannot
+    # be changed.
     type: PaymentLinkType
 
 
@@ -850,6 +855,9 @@ class NewPaymentLink(_NewPaymentLinkRequired, total=False):
     min_amount: Optional[Decimal]
     # Your own reference, which all its invoices carry.
     order_id: Optional[str]
+    # Of a till: the PIN of 4 to 8 digits with which its devices are enrolled and unlocked, not such
+    # as 0000 or 1234. Absent: each device chooses its own. It is never shown.
+    pin: Optional[str]
     # The price. Absent: visitors choose the amount. Of a donation the amount that the page
     # proposes.
     price_amount: Optional[Decimal]
@@ -863,6 +871,8 @@ class NewPaymentLink(_NewPaymentLinkRequired, total=False):
     success_url: Optional[str]
     # Amounts that the page offers, each with at most two decimals.
     suggested_amounts: Optional[List[Decimal]]
+    # Of a till: the IANA name of the time zone in which its day begins; `UTC` if absent.
+    time_zone: Optional[str]
 
 
 class _NewPayoutRequired(TypedDict):
@@ -932,6 +942,13 @@ class NewSandboxDeposit(_NewSandboxDepositRequired, total=False):
     txid: Optional[str]
     # True leaves it in the mempool. Send the same `txid` once more without it to confirm it.
     unconfirmed: Optional[bool]
+
+
+class NewTillDevice(TypedDict):
+    """A device to enrol. It describes the input of the endpoint; nothing is read into it."""
+
+    # A name by which you know it, on one line.
+    name: str
 
 
 class Notice(TypedDict):
@@ -1086,9 +1103,10 @@ class PaymentLink(TypedDict):
     accepted: Optional[List[str]]
     # False: the page takes no payments.
     active: bool
-    # The button as HTML, to be pasted into a page. It needs no script.
+    # The button as HTML, to be pasted into a page. It needs no script. Empty for a till.
     button_html: str
-    # The picture of a button (SVG) that leads to the page. `?lang=` chooses its language.
+    # The picture of a button (SVG) that leads to the page. `?lang=` chooses its language. Empty for
+    # a till, to which no button leads.
     button_url: str
     # Where buyers are redirected once their invoice is cancelled or expired.
     cancel_url: Optional[str]
@@ -1097,6 +1115,9 @@ class PaymentLink(TypedDict):
     cycles_max: Optional[int]
     # Shown below the title.
     description: Optional[str]
+    # Of a till: true if its devices are enrolled with the PIN that you set, false if each chooses
+    # its own. Null for other links.
+    has_pin: Optional[bool]
     # Of a subscription; else null, and so are the next ones.
     interval: Optional[PaymentLinkInterval]
     # How many intervals lie between two payments.
@@ -1120,6 +1141,8 @@ class PaymentLink(TypedDict):
     # Where buyers are redirected once they have paid.
     success_url: Optional[str]
     suggested_amounts: List[Decimal]
+    # Of a till: the time zone in which its day begins; null is UTC.
+    time_zone: Optional[str]
     # The heading of the page and the description of its invoices.
     title: str
     # As it was created; never changes.
@@ -1145,6 +1168,8 @@ class PaymentLinkChanges(TypedDict, total=False):
     min_amount: Optional[Decimal]
     # Your own reference, which new invoices carry.
     order_id: Optional[str]
+    # Of a till: the PIN of devices that are enrolled from now on; null leaves it to each of them.
+    pin: Optional[str]
     # New invoices cost this; those that exist keep their price.
     price_amount: Optional[Decimal]
     # `usd`, `eur` or `gbp` in any case.
@@ -1153,6 +1178,8 @@ class PaymentLinkChanges(TypedDict, total=False):
     single_use: Optional[bool]
     success_url: Optional[str]
     suggested_amounts: Optional[List[Decimal]]
+    # Of a till: the IANA name of the time zone in which its day begins; null is `UTC`.
+    time_zone: Optional[str]
     # The heading of the page and the description of new invoices; one line.
     title: Optional[str]
 
@@ -1552,6 +1579,47 @@ class TestMark(TypedDict):
 
     # Always true.
     test: bool
+
+
+class TillDevice(TypedDict):
+    """A device of a till. Fields are only ever added."""
+
+    created_at: str
+    # `pzd_` and 26 characters; never changes.
+    device_id: str
+    # The code was used then; null before.
+    enrolled_at: Optional[str]
+    # Its name.
+    name: str
+    # It was revoked then; null if it was not.
+    revoked_at: Optional[str]
+    # Its last use, to the minute; null before the first.
+    seen_at: Optional[str]
+    # `waiting` for its code, `expired` without it, `enrolled`, `locked` by too many wrong PINs,
+    # `revoked`.
+    state: TillDeviceState
+
+
+class TillDeviceList(TypedDict):
+    """The devices of a till: those in use first, each group the newest first."""
+
+    data: List[TillDevice]
+
+
+class TillEnrolment(TypedDict):
+    """A code that enrols one browser as a device."""
+
+    # The code, shown this once. It enrols one browser.
+    code: str
+    # The code is good until then.
+    code_expires_at: str
+    # `pzd_` and 26 characters; never changes.
+    device_id: str
+    # The enrolment page with the code filled in, to be opened on the device or shown to its camera
+    # as a QR code. It is as secret as the code.
+    enrol_url: str
+    # Its name.
+    name: str
 
 
 class _WebhookTestRequired(TypedDict):
