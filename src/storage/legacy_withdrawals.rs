@@ -29,6 +29,8 @@ pub struct WithdrawalRow {
     pub currency: &'static Currency,
     /// As it was ordered.
     pub amount: BaseUnits,
+    /// What the recipient gets: less than that by the fees, unless they were added.
+    pub net_amount: BaseUnits,
     pub address: String,
     pub tx_hash: Option<String>,
     /// Amount due at the deposit address, which is given once the order is confirmed.
@@ -45,6 +47,7 @@ struct RawWithdrawal {
     is_held: bool,
     token_id: String,
     amount: BaseUnits,
+    net_amount: BaseUnits,
     address: String,
     tx_hash: Option<String>,
     total_to_send: BaseUnits,
@@ -66,6 +69,7 @@ impl TryFrom<RawWithdrawal> for WithdrawalRow {
             is_held: raw.is_held,
             currency: currency.ok_or_else(unknown)?,
             amount: raw.amount,
+            net_amount: raw.net_amount,
             address: raw.address,
             tx_hash: raw.tx_hash,
             total_to_send: raw.total_to_send,
@@ -83,7 +87,7 @@ macro_rules! withdrawals {
             RawWithdrawal,
             r#"
             select w.withdrawal_id, o.order_id, o.state as "state: _", o.held_at is not null as "is_held!", o.token_id,
-                   i.amount as "amount: _", i.address, p.tx_hash as "tx_hash?", o.total_to_send as "total_to_send: _",
+                   i.amount as "amount: _", i.net_amount as "net_amount: _", i.address, p.tx_hash as "tx_hash?", o.total_to_send as "total_to_send: _",
                    o.deposit_address, o.label as note, w.created_at
             from legacy_withdrawal w
             join payout_order o on o.id = w.payout_order_id

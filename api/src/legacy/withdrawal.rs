@@ -192,6 +192,7 @@ fn created(row: &WithdrawalRow) -> Value {
         "id": row.withdrawal_id,
         "status": standing.code,
         "amount": amount(row).text(),
+        "net_amount": net_amount(row).text(),
     });
     funding(row, &mut result);
     result
@@ -208,6 +209,7 @@ fn info(row: &WithdrawalRow) -> Value {
         "coin": row.currency.legacy_code(),
         "amount": super::wire::whole(amount),
         "amountf": amount.text(),
+        "net_amount": net_amount(row).text(),
         "send_address": row.address,
         "send_dest_tag": "",
         "send_txid": row.tx_hash.as_deref().unwrap_or_default(),
@@ -220,6 +222,11 @@ fn info(row: &WithdrawalRow) -> Value {
 
 fn amount(row: &WithdrawalRow) -> Parts {
     Parts::rounded_down(row.amount, u32::from(row.currency.decimals))
+}
+
+/// For which the dialect has no word either.
+fn net_amount(row: &WithdrawalRow) -> Parts {
+    Parts::rounded_down(row.net_amount, u32::from(row.currency.decimals))
 }
 
 fn funding(row: &WithdrawalRow, result: &mut Value) {

@@ -80,6 +80,7 @@ async fn a_withdrawal_is_ordered_funded_paid_and_told() {
         // The fees come on top.
         let due: f64 = text(&made, "deposit_amount").parse().unwrap();
         assert!(due > 12.5, "{made}");
+        assert_eq!(text(&made, "net_amount"), "12.50000000");
         fund(&shop, &made).await;
         let complete = eventually("it is paid", async || {
             Some(info(&legacy, &id).await).filter(|info| info["status"] == 2)
@@ -181,6 +182,9 @@ async fn only_a_yes_confirms_a_withdrawal() {
             if status == 1 {
                 assert_eq!(text(&made, "deposit_amount"), "5.00000000", "{auto_confirm}");
             }
+            // The fees come off what the recipient gets, and that is said before it is confirmed.
+            let net: f64 = text(&made, "net_amount").parse().unwrap();
+            assert!(net > 0.0 && net < 5.0, "{made}");
         }
     })
     .await;
