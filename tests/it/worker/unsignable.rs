@@ -36,7 +36,10 @@ async fn an_unsignable_delivery_becomes_one_dead_letter_and_is_sent_after_repair
         let dead = broker.topology.dead_letter_queue(DeadLetterQueue::Ipn);
         for _ in &ids {
             let (reason, status) = broker.why_dead(&dead).await;
-            assert!(reason.as_ref().is_some_and(|it| it.contains("cannot be signed")), "{reason:?}");
+            assert!(
+                reason.as_ref().is_some_and(|it| it.contains("cannot be signed")),
+                "{reason:?}"
+            );
             assert_eq!(status, None);
             broker.arrival(&dead).await;
         }
