@@ -293,12 +293,6 @@ impl Config {
         }
         faults
     }
-
-    /// Names in section `chains` that are not networks, almost certainly misspelt.
-    pub(super) fn unknown_chains(&self) -> Vec<&str> {
-        let known = |name: &&String| name.parse::<Network>().is_err();
-        self.chains.keys().filter(known).map(String::as_str).collect()
-    }
 }
 
 #[cfg(test)]
