@@ -70,7 +70,7 @@ pub struct ChainSettings {
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub(super) struct ChainOverride {
     pub source: Option<ChainSourceKind>,
     pub rpc_url: Option<SecretString>,

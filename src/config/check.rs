@@ -140,9 +140,8 @@ fn amqp(config: &Config) -> Vec<String> {
 
 fn master_key(config: &Config) -> Vec<String> {
     let error = MasterKey::parse(config.master_key.expose_secret()).err();
-    let fault = error.map(|error| {
-        format!("GATEWAY_MASTER_KEY: {error}; make one with: openssl rand -hex 32")
-    });
+    let fault = error
+        .map(|error| format!("GATEWAY_MASTER_KEY: {error}; make one with: openssl rand -hex 32"));
     fault.into_iter().collect()
 }
 
@@ -189,7 +188,8 @@ fn public_addresses(config: &Config) -> Vec<String> {
 }
 
 fn payout_networks(config: &Config) -> Vec<String> {
-    let is_wrong = |name: &&String| name.parse::<Network>().ok().and_then(PayoutFamily::of).is_none();
+    let is_wrong =
+        |name: &&String| name.parse::<Network>().ok().and_then(PayoutFamily::of).is_none();
     let wrong = config.payouts.networks.iter().filter(is_wrong);
     wrong.map(|name| format!("payouts.networks: there are no payouts on {name:?}")).collect()
 }

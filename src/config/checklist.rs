@@ -1,7 +1,7 @@
 //! The check-list of production: every demand that refuses a start there, and what a start does
 //! not refuse but an operator should have decided.
 
-use super::{ChainSourceKind, Config, ConfigError, Profile, check, reading::Reading};
+use super::{Config, ConfigError, Profile, check, reading::Reading};
 use crate::asset::{Family, Network};
 
 /// Judgement about one subject.
@@ -78,7 +78,8 @@ fn lines(profile: Profile, config: &Config, unknown: &[String]) -> Vec<Line> {
         lines.extend(faults.iter().map(|fault| Line::new(subject, State::Broken, fault)));
     };
     let is_sandbox = profile == Profile::Sandbox;
-    let sandbox = is_sandbox.then(|| "this is a sandbox; set GATEWAY_PROFILE=production".to_owned());
+    let sandbox =
+        is_sandbox.then(|| "this is a sandbox; set GATEWAY_PROFILE=production".to_owned());
     demand("profile", "production", sandbox.as_slice());
     demand("names", "every given name is a setting", unknown);
     for check in &check::DEMANDS {
@@ -194,7 +195,9 @@ fn unencrypted(config: &Config) -> Vec<String> {
         .into_iter()
         .filter(|(_, url)| !url.starts_with("https://"))
         .map(|(name, _)| {
-            format!("{name} is not https; put a proxy with TLS in front, and set its public address")
+            format!(
+                "{name} is not https; put a proxy with TLS in front, and set its public address"
+            )
         })
         .collect()
 }
@@ -224,6 +227,7 @@ fn payouts(config: &Config) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::ChainSourceKind;
 
     const SOUND: &str = "profile = \"production\"\n\
         database_url = \"postgres://app:e6a1f0c2@db/gateway\"\n\
@@ -253,19 +257,73 @@ mod tests {
     #[test]
     fn each_line_names_what_to_do() {
         for (from, to, subject, state, remedy) in [
-            ("profile = \"production\"", "", "profile", State::Broken, "GATEWAY_PROFILE=production"),
+            (
+                "profile = \"production\"",
+                "",
+                "profile",
+                State::Broken,
+                "GATEWAY_PROFILE=production",
+            ),
             (":e6a1f0c2", "", "passwords", State::Broken, "openssl rand"),
-            ("rates.providers = [\"kraken\"]", "", "rates", State::Broken, "PROVIDERS=kraken,coinbase"),
+            (
+                "rates.providers = [\"kraken\"]",
+                "",
+                "rates",
+                State::Broken,
+                "PROVIDERS=kraken,coinbase",
+            ),
             ("https://dashboard", "http://dashboard", "dashboard", State::Broken, "https address"),
-            ("checkout_url", "chekout_url", "names", State::Broken, "the nearest one is checkout_url"),
-            ("addresses.evm = \"xpub-of-ours\"", "", "on sale", State::Doubtful, "no address key: nothing is on sale; set"),
-            ("source = \"node\"", "source = \"off\"", "on sale", State::Doubtful, "give one a node"),
+            (
+                "checkout_url",
+                "chekout_url",
+                "names",
+                State::Broken,
+                "the nearest one is checkout_url",
+            ),
+            (
+                "addresses.evm = \"xpub-of-ours\"",
+                "",
+                "on sale",
+                State::Doubtful,
+                "no address key: nothing is on sale; set",
+            ),
+            (
+                "source = \"node\"",
+                "source = \"off\"",
+                "on sale",
+                State::Doubtful,
+                "give one a node",
+            ),
             ("chains.polygon", "chains.tron", "on sale", State::Doubtful, "set addresses.tron"),
-            ("addresses.expected_first_address.evm = \"0x\"", "", "first addresses", State::Doubtful, "write the wallet's"),
-            ("chains.polygon.witnesses = [\"https://b\"]", "", "witnesses", State::Doubtful, "add witnesses"),
+            (
+                "addresses.expected_first_address.evm = \"0x\"",
+                "",
+                "first addresses",
+                State::Doubtful,
+                "write the wallet's",
+            ),
+            (
+                "chains.polygon.witnesses = [\"https://b\"]",
+                "",
+                "witnesses",
+                State::Doubtful,
+                "add witnesses",
+            ),
             ("https://pay", "http://pay", "encryption", State::Doubtful, "put a proxy with TLS"),
-            ("api.trusted_proxies = [\"10.0.0.0/8\"]", "", "proxies", State::Doubtful, "name the proxy's network"),
-            ("profile", "payouts.enabled = true\nprofile", "payouts", State::Doubtful, "payouts accounts prints"),
+            (
+                "api.trusted_proxies = [\"10.0.0.0/8\"]",
+                "",
+                "proxies",
+                State::Doubtful,
+                "name the proxy's network",
+            ),
+            (
+                "profile",
+                "payouts.enabled = true\nprofile",
+                "payouts",
+                State::Doubtful,
+                "payouts accounts prints",
+            ),
         ] {
             let found = found(&SOUND.replace(from, to));
             let is_told = found.iter().any(|(told, judged, text)| {

@@ -62,8 +62,7 @@ impl Given {
         file: Option<(PathBuf, &Map<String, Value>)>,
         variables: impl Iterator<Item = (String, String)>,
     ) -> Self {
-        let variables: BTreeMap<_, _> =
-            variables.filter(|(_, value)| !value.is_empty()).collect();
+        let variables: BTreeMap<_, _> = variables.filter(|(_, value)| !value.is_empty()).collect();
         let mut by_key: BTreeMap<_, _> = variables
             .iter()
             .filter(|(name, value)| !is_of_others(name, value, &variables))
@@ -102,12 +101,12 @@ impl Given {
         if let Some((path, keys)) = &self.file {
             for key in keys.iter().filter(is_unknown) {
                 let remedy = remedy(key, key, &known, String::clone);
-                faults.push(format!("{key} in {}: {remedy}", path.display()));
+                faults.push(format!("{key} (in {}) {remedy}", path.display()));
             }
         }
         for (key, name) in self.variables.iter().filter(|(key, _)| is_unknown(key)) {
             let remedy = remedy(key, &name.to_uppercase(), &known, |key| variable_of(key));
-            faults.push(format!("{name} in the environment: {remedy}"));
+            faults.push(format!("{name} (in the environment) {remedy}"));
         }
         faults
     }
@@ -139,8 +138,8 @@ fn key_of(name: &str) -> Option<String> {
 
 fn is_of_others(name: &str, value: &str, all: &BTreeMap<String, String>) -> bool {
     // Tests have the address of their broker under a second name; alone it is a misspelt setting.
-    let is_copy =
-        name == "GATEWAY_BROKER_MANAGEMENT_URL" && all.contains_key("GATEWAY_BROKER__MANAGEMENT_URL");
+    let is_copy = name == "GATEWAY_BROKER_MANAGEMENT_URL"
+        && all.contains_key("GATEWAY_BROKER__MANAGEMENT_URL");
     NOT_SETTINGS.contains(&name) || name.starts_with(OF_TESTS) || is_copy || is_link(name, value)
 }
 
@@ -181,12 +180,7 @@ fn leaves(
     }
 }
 
-fn remedy(
-    key: &str,
-    written: &str,
-    known: &[String],
-    spelt: impl Fn(&String) -> String,
-) -> String {
+fn remedy(key: &str, written: &str, known: &[String], spelt: impl Fn(&String) -> String) -> String {
     let below = format!("{key}.");
     if known.iter().any(|known| known.starts_with(&below)) {
         return "is a section, and takes no value itself".to_owned();
@@ -259,15 +253,24 @@ mod tests {
     #[test]
     fn a_name_in_the_file_that_is_no_setting_is_refused_with_the_nearest() {
         for (toml, named) in [
-            ("[api]\nlistn = \"127.0.0.1:1\"", "api.listn in the text: is no setting; the nearest one is api.listen."),
+            (
+                "[api]\nlistn = \"127.0.0.1:1\"",
+                "api.listn (in the text) is no setting; the nearest one is api.listen.",
+            ),
             ("profil = \"production\"", "the nearest one is profile."),
             ("[payout]\nenabled = true", "the nearest one is payouts.enabled."),
             ("[broker]\nmanagment_url = \"hunter2\"", "the nearest one is broker.management_url."),
-            ("[chains.polygn]\nsource = \"off\"", "section chains.polygn names no network); the nearest one is chains.polygon.source."),
-            ("[chains.polygon]\nconfirmation = 3", "the nearest one is chains.polygon.confirmations."),
+            (
+                "[chains.polygn]\nsource = \"off\"",
+                "section chains.polygn names no network); the nearest one is chains.polygon.source.",
+            ),
+            (
+                "[chains.polygon]\nconfirmation = 3",
+                "the nearest one is chains.polygon.confirmations.",
+            ),
             ("[addresses.expected_first_address]\nemv = \"0x\"", "emv: families are"),
-            ("api = 5", "api in the text: is a section"),
-            ("[chians]", "chians in the text: is no setting"),
+            ("api = 5", "api (in the text) is a section"),
+            ("[chians]", "chians (in the text) is no setting"),
         ] {
             let said = faults_of(toml);
             assert!(said.contains(named), "{toml}: {said}");
@@ -283,7 +286,7 @@ mod tests {
             ("GATEWAY_API_LISTEN", "the nearest one is GATEWAY_API__LISTEN."),
             ("GATEWAY_BROKER_MANAGEMENT_URL", "the nearest one is GATEWAY_BROKER__MANAGEMENT_URL."),
             ("GATEWAY_CHAINS__POLYGN__SOURCE", "section chains.polygn names no network"),
-            ("GATEWAY_MAIL__SEVER", "GATEWAY_MAIL__SEVER in the environment: is no setting"),
+            ("GATEWAY_MAIL__SEVER", "GATEWAY_MAIL__SEVER (in the environment) is no setting"),
             ("gateway_mail__sever", "the nearest one is GATEWAY_MAIL__SERVER."),
             ("GATEWAY_API", "is a section"),
             ("GATEWAY_CHAINS__POLYGON", "is a section"),
@@ -331,18 +334,25 @@ mod tests {
             config::FileFormat::Toml,
         );
         let table = config::Source::collect(&toml).unwrap();
-        let variables = [("GATEWAY_PROFILE", "sandbox"), ("GATEWAY_DATABASE_URL", "c"), ("DATABASE_URL", "d")];
+        let variables =
+            [("GATEWAY_PROFILE", "sandbox"), ("GATEWAY_DATABASE_URL", "c"), ("DATABASE_URL", "d")];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let given = Given::new(Some(("/etc/gw.toml".into(), &table)), variables.into_iter());
-        let told = ["profile", "database_url", "api.listen", "base_url"].map(|key| given.origin(key).to_string());
+        let told = ["profile", "database_url", "api.listen", "base_url"]
+            .map(|key| given.origin(key).to_string());
         assert_eq!(told, ["GATEWAY_PROFILE", "DATABASE_URL", "/etc/gw.toml", "default"]);
     }
 
     #[test]
     fn the_distance_counts_insertions_removals_and_replacements() {
-        for (from, to, expected) in
-            [("", "", 0), ("", "ab", 2), ("ab", "", 2), ("kitten", "sitting", 3), ("a_b", "a__b", 1), ("same", "same", 0)]
-        {
+        for (from, to, expected) in [
+            ("", "", 0),
+            ("", "ab", 2),
+            ("ab", "", 2),
+            ("kitten", "sitting", 3),
+            ("a_b", "a__b", 1),
+            ("same", "same", 0),
+        ] {
             assert_eq!(distance(from, to), expected, "{from} {to}");
         }
     }

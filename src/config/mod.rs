@@ -176,7 +176,7 @@ pub struct Payouts {
 
 /// The accounts that pay, public keys only; their seed is not the one of section `addresses`.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct PayoutAccounts {
     pub bitcoin: Option<String>,
     pub litecoin: Option<String>,

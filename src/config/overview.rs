@@ -1,12 +1,6 @@
 //! All settings with their origins, for people.
 
-use super::{
-    Config, ConfigError,
-    given::Origin,
-    reading::Reading,
-    table::Row,
-    value::Shown,
-};
+use super::{Config, ConfigError, given::Origin, reading::Reading, table::Row, value::Shown};
 use crate::asset::Network;
 
 /// A setting as it takes effect.
@@ -80,12 +74,11 @@ mod tests {
     fn a_network_with_a_node_is_shown_as_it_takes_effect_and_another_by_its_source() {
         let mut config = Config::defaults();
         let node = "source = \"node\"\nrpc_url = \"https://hunter2\"\nconfirmations = 7";
-        let tron: crate::config::chains::ChainOverride =
-            config::Config::builder()
-                .add_source(config::File::from_str(node, config::FileFormat::Toml))
-                .build()
-                .and_then(config::Config::try_deserialize)
-                .unwrap();
+        let tron: crate::config::chains::ChainOverride = config::Config::builder()
+            .add_source(config::File::from_str(node, config::FileFormat::Toml))
+            .build()
+            .and_then(config::Config::try_deserialize)
+            .unwrap();
         config.chains.insert("tron".to_owned(), tron);
         config.master_key = SecretString::from("hunter2");
         for (key, expected) in [

@@ -133,7 +133,7 @@ fn placed(error: &config::ConfigError) -> (Option<String>, String) {
             (key.clone().or(inner), text)
         }
         Fault::Type { expected, key, .. } => (key.clone(), format!("must be {expected}")),
-        Fault::Message(text) => (None, text.clone()),
+        Fault::Message(text) => (None, without_value(text)),
         Fault::FileParse { uri, cause } => {
             let text = cause.to_string();
             let own = text.lines().filter(|line| !line.contains('|')).map(str::trim);
@@ -143,6 +143,14 @@ fn placed(error: &config::ConfigError) -> (Option<String>, String) {
             (None, error.to_string())
         }
         _ => (None, error.to_string()),
+    }
+}
+
+/// Of "invalid type: string "…", expected a map", only the end.
+fn without_value(text: &str) -> String {
+    match text.rsplit_once(", expected ") {
+        Some((_, expected)) if !text.starts_with("unknown field") => format!("must be {expected}"),
+        Some(_) | None => text.to_owned(),
     }
 }
 
@@ -167,6 +175,7 @@ mod tests {
             ("amqp_url = [\"hunter2\"]", "amqp_url"),
             ("chains.tron.witnesses = \"https://hunter2\"", "chains.tron.witnesses"),
             ("chains.tron.witness_headers = \"hunter2\"", "chains.tron.witness_headers"),
+            ("broker = \"http://hunter2\"", "broker: must be"),
             ("master_key = hunter2", "line 1"),
             ("master_key = \"hunter2", "line 1"),
         ] {
