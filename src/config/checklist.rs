@@ -1,5 +1,5 @@
-//! The check-list of production: every demand that refuses a start there, and what a start does
-//! not refuse but an operator should have decided.
+//! The check-list of production: every demand that refuses a start there, and the settings that
+//! refuse none but that an operator should have decided about.
 
 use super::{Config, ConfigError, Profile, check, reading::Reading};
 use crate::asset::{Family, Network};
@@ -90,7 +90,7 @@ fn lines(profile: Profile, config: &Config, unknown: &[String]) -> Vec<Line> {
     lines
 }
 
-/// What a start does not refuse.
+/// Lines about settings that no start refuses.
 fn doubts(config: &Config) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut doubt = |subject, doubts: Vec<String>, fine: &str| {

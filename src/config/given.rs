@@ -156,7 +156,7 @@ fn is_link(name: &str, value: &str) -> bool {
         && (is_service || is_port || name.ends_with("_PORT") && value.contains("://"))
 }
 
-/// The names in `table`, down to settings and to what has nothing below it.
+/// Collects the names in `table`, down to settings and to names with nothing below them.
 fn leaves(
     table: &Map<String, Value>,
     section: &str,

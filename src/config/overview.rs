@@ -13,7 +13,7 @@ pub struct Setting {
     pub origin: Origin,
 }
 
-/// What this process would run with.
+/// The settings that this process would run with.
 pub struct Overview {
     pub settings: Vec<Setting>,
     /// A sentence for each given name that is no setting; no program starts with one.
@@ -21,7 +21,7 @@ pub struct Overview {
 }
 
 impl Overview {
-    /// Reads the settings of this process. What they say need not be usable.
+    /// Reads the settings of this process, usable or not.
     ///
     /// # Errors
     /// If the file or a value cannot be read.
@@ -41,7 +41,8 @@ impl Overview {
     }
 }
 
-/// Of a network without a node, only what is given and its source: nothing else has an effect.
+/// All settings; of a network without a node only its source and the given ones, as nothing else
+/// has an effect.
 fn rows(config: &Config, origin: impl Fn(&str) -> Origin) -> Vec<Setting> {
     let told = |Row { key, value, is_secret }| {
         let origin = origin(&key);

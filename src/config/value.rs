@@ -1,5 +1,5 @@
-//! Values of settings as people may read them. The type of a setting decides: what is secret has
-//! no text here that could be printed.
+//! Values of settings as people may read them. The type of a setting decides: a secret one has no
+//! text here that could be printed.
 
 use std::{collections::BTreeMap, net::SocketAddr, num::NonZeroU16, path::PathBuf};
 
@@ -89,7 +89,7 @@ impl Show for url::Url {
     }
 }
 
-/// Of the map's type no setting is shown as a whole; each of its entries has a row.
+/// An entry of a setting that is a map; each has a row of its own.
 pub(super) fn entry(map: &BTreeMap<String, String>, key: &str) -> Shown {
     map.get(key).map_or(Shown::Unset, String::show)
 }
