@@ -53,7 +53,7 @@ impl Gateway {
         )
     }
 
-    /// With addresses from pools alone, only what they serve is on sale, and each has its own check.
+    /// With addresses from pools alone, those networks are on sale; each pool has its own check.
     fn without_a_key(&self) -> Finding {
         let name = "first addresses";
         if self.config.addresses.pool_signer.is_some() {
