@@ -314,6 +314,8 @@ pub enum Part {
     Broker,
     /// Only the master key, for work without any server.
     Sealed,
+    /// Nothing at all: keys can be made where no setting is.
+    Nothing,
 }
 
 #[derive(Debug, Error)]
@@ -437,6 +439,12 @@ impl Config {
     pub fn seed_keys(&self) -> Result<KeyRing, ConfigError> {
         let Some(key) = &self.payouts.seed_key else { return self.master_keys() };
         Ok(KeyRing::new(parse_key("GATEWAY_PAYOUTS__SEED_KEY", key)?, None))
+    }
+
+    /// As [`Self::seed_keys`]; `None` where no key is set that could seal a seed.
+    pub fn seed_keys_if_set(&self) -> Result<Option<KeyRing>, ConfigError> {
+        let is_set = self.has_seed_key() || !self.master_key.expose_secret().is_empty();
+        is_set.then(|| self.seed_keys()).transpose()
     }
 
     pub fn is_sandbox(&self) -> bool {

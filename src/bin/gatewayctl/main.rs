@@ -22,6 +22,9 @@ mod doctor;
 mod failure;
 mod forward;
 mod invoice;
+mod keys;
+mod keys_files;
+mod keys_words;
 mod ledger;
 mod listen;
 mod merchant;
@@ -99,6 +102,9 @@ enum Command {
     /// Create, reset, disable and enable accounts of the dashboard
     #[command(subcommand)]
     Account(account::Account),
+    /// Make the keys of an installation, on a machine without a network
+    #[command(subcommand)]
+    Keys(keys::Keys),
     /// Change the master key while everything runs
     #[command(subcommand)]
     Secrets(secrets::Secrets),
@@ -166,6 +172,7 @@ impl Command {
             | Self::Doctor(_)
             | Self::Merchant(_)
             | Self::Account(_)
+            | Self::Keys(_)
             | Self::Simulate(_)
             | Self::Invoice(_)
             | Self::Deposit(_)
@@ -188,6 +195,7 @@ impl Command {
             Self::Doctor(doctor) => doctor.run().await,
             Self::Merchant(command) => command.run(&open().await?).await,
             Self::Account(command) => command.run(&open().await?).await,
+            Self::Keys(command) => command.run(),
             Self::Secrets(command) => command.run(json).await,
             Self::Simulate(command) => command.run(&open().await?).await,
             Self::Invoice(command) => command.run(&open().await?).await,
@@ -236,7 +244,12 @@ async fn main() -> ExitCode {
 
 async fn run(cli: Cli) -> anyhow::Result<Answer> {
     let limit = cli.command.limit();
-    if cli.json && matches!(cli.command, Command::Demo(_) | Command::Listen(_)) {
+    // Words of keys are for the terminal: no script may catch them with its JSON.
+    let for_people = matches!(
+        cli.command,
+        Command::Demo(_) | Command::Listen(_) | Command::Keys(keys::Keys::New(_))
+    );
+    if cli.json && for_people {
         return Err(wrong_usage("this command prints text for people; it has no JSON output"));
     }
     tokio::time::timeout(limit, cli.command.run(cli.json)).await.unwrap_or_else(|_| {

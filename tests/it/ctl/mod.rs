@@ -13,6 +13,7 @@ mod doctor;
 mod documents;
 mod help;
 mod invoice;
+mod keys;
 mod ledger;
 mod listen;
 mod merchant;
