@@ -68,8 +68,8 @@ impl Account {
         let path: DerivationPath = self.path(family, realm)?.parse().ok()?;
         let key = XPrv::derive_from_path(seed, &path).ok()?.public_key();
         let prefix = match (family, realm) {
-            (Family::Evm, _) | (_, Realm::Main) => Prefix::XPUB,
-            (_, Realm::Regtest) => Prefix::TPUB,
+            (Family::Bitcoin | Family::Litecoin | Family::Dogecoin, Realm::Regtest) => Prefix::TPUB,
+            _ => Prefix::XPUB,
         };
         Some(key.to_string(prefix))
     }
