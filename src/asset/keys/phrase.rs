@@ -26,17 +26,13 @@ pub struct NoRandomness;
 pub enum PhraseError {
     #[error("these are {0} words; a phrase has 24 (or 12, 15, 18 or 21)")]
     Count(usize),
-    #[error("word {at}, {word:?}, is not in the list{}", suggestion(*.like))]
-    Unknown { at: usize, word: String, like: Option<&'static str> },
+    #[error("word {at}, {word:?}, is not in the list{suggestion}")]
+    Unknown { at: usize, word: String, suggestion: String },
     /// The checksum is in the last word, whichever word is wrong.
     #[error(
         "word {0}, the last, does not fit the words before it: one of the {0} is another word of the list, or two changed places"
     )]
     Checksum(usize),
-}
-
-fn suggestion(like: Option<&'static str>) -> String {
-    like.map(|word| format!("; is it {word:?}?")).unwrap_or_default()
 }
 
 impl Phrase {
@@ -94,10 +90,10 @@ impl Phrase {
 fn unknown(words: &[&str], index: usize) -> PhraseError {
     let word = words.get(index).copied().unwrap_or_default();
     let start: String = word.chars().take(UNIQUE_LETTERS).collect();
-    let like = (start.chars().count() == UNIQUE_LETTERS)
-        .then(|| Language::English.words_by_prefix_iter(&start).next())
-        .flatten();
-    PhraseError::Unknown { at: index + 1, word: word.to_owned(), like }
+    let is_long = start.chars().count() == UNIQUE_LETTERS;
+    let like = Language::English.words_by_prefix_iter(&start).next().filter(|_| is_long);
+    let suggestion = like.map(|like| format!("; is it {like:?}?")).unwrap_or_default();
+    PhraseError::Unknown { at: index + 1, word: word.to_owned(), suggestion }
 }
 
 #[cfg(test)]

@@ -97,9 +97,8 @@ async fn the_words_are_shown_once_and_give_the_same_bytes_again() {
     assert!(!restored.stdout.contains(&words[..3].join(" ")), "{restored:?}");
 
     for dir in [&diced, &diced_again] {
-        let made =
-            on_terminal(&format!("keys new --dice --pool 5 --dir {dir} < {}", rolls.display()));
-        assert_ne!(shown_words(&made.await), words);
+        let arguments = format!("keys new --dice --pool 5 --dir {dir} < {}", rolls.display());
+        assert_ne!(shown_words(&on_terminal(&arguments).await), words);
     }
     assert_eq!(files(&diced), files(&diced_again));
     assert_ne!(files(&diced), first);
