@@ -22,7 +22,7 @@ pub const PAYOUTS_SEED: &str = "payouts.seed";
 pub const INVOICES_SEED: &str = "invoices.seed";
 const SETTINGS: &str = "gateway.toml";
 const POOLS: [Network; 2] = [Network::Solana, Network::Near];
-/// Nobody but the owner enters, reads or writes.
+/// For the owner alone.
 const DIRECTORY_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
