@@ -3,6 +3,7 @@
 //! A sealed secret opens only under the master key, and only in the row it was sealed for: swapping
 //! two rows of a stolen database reveals nothing.
 
+pub use crate::asset::keys::SEED_BYTES;
 use chacha20poly1305::{
     Key, KeyInit, XChaCha20Poly1305, XNonce,
     aead::{Aead, Payload},
@@ -12,8 +13,6 @@ use rand::Rng;
 use secrecy::{ExposeSecret, SecretBox, SecretString};
 use sha2::Sha256;
 use uuid::Uuid;
-
-pub use crate::asset::keys::SEED_BYTES;
 
 const SECRET_BYTES: usize = 32;
 const NONCE_BYTES: usize = 24;

@@ -1,5 +1,5 @@
-//! Entropy from the rolls of a die and from nothing else, so that the words can be computed again by
-//! hand.
+//! Entropy from the rolls of a die and from nothing else, so that the words can be computed again
+//! by hand.
 //!
 //! The entropy is the SHA-256 of the digits, which hardware wallets compute too:
 //! `printf %s 123456… | sha256sum`.
