@@ -21,6 +21,27 @@ pub enum Phase {
     Cancelled,
 }
 
+impl Phase {
+    /// The name that pages give to scripts and styles.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Choosing => "choosing",
+            Self::Paying => "paying",
+            Self::Confirming => "confirming",
+            Self::Closing => "closing",
+            Self::Paid => "paid",
+            Self::Overpaid => "overpaid",
+            Self::Expired => "expired",
+            Self::Cancelled => "cancelled",
+        }
+    }
+
+    /// True while the invoice has not ended.
+    pub const fn is_open(self) -> bool {
+        matches!(self, Self::Choosing | Self::Paying | Self::Confirming | Self::Closing)
+    }
+}
+
 /// Facts that decide the phase. Amounts are zero for a draft.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts {

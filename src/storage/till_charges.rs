@@ -40,18 +40,12 @@ pub async fn lock_device(
     Ok(row.map(|row| Desk { is_revoked: row.is_revoked, shown: row.shown_invoice }))
 }
 
-/// A charge that a form made.
-#[derive(Debug)]
-pub struct Made {
-    pub price: Price,
-}
-
-/// The charge that this form of the device made already. Index: `till_charge_pkey`.
-pub async fn made(
+/// The price of the charge that this form of the device made already. Index: `till_charge_pkey`.
+pub async fn price_of_made(
     connection: &mut PgConnection,
     device: Uuid,
     key: Uuid,
-) -> Result<Option<Made>, StorageError> {
+) -> Result<Option<Price>, StorageError> {
     let amount = sqlx::query_scalar!(
         r#"
         select i.price_amount
@@ -64,7 +58,7 @@ pub async fn made(
     )
     .fetch_optional(connection)
     .await?;
-    amount.map(|amount| Ok(Made { price: numeric::to_price("invoice", &amount)? })).transpose()
+    amount.map(|amount| numeric::to_price("invoice", &amount)).transpose()
 }
 
 /// Notes a charge and shows it. The caller holds the lock of the device.

@@ -368,7 +368,7 @@ pub async fn take_try(connection: &mut PgConnection, id: Uuid) -> Result<bool, S
     Ok(taken.rows_affected() == 1)
 }
 
-/// Gives the last try back, whose PIN nobody looked at.
+/// Gives the last try back, if there was one: it led to nothing because the server was busy.
 pub async fn return_try(connection: &mut PgConnection, id: Uuid) -> Result<(), StorageError> {
     sqlx::query!(
         r#"

@@ -133,19 +133,6 @@ impl PaymentPage {
         plain(text, &[("price", &self.price)])
     }
 
-    const fn phase_name(&self) -> &'static str {
-        match self.phase {
-            Phase::Choosing => "choosing",
-            Phase::Paying => "paying",
-            Phase::Confirming => "confirming",
-            Phase::Closing => "closing",
-            Phase::Paid => "paid",
-            Phase::Overpaid => "overpaid",
-            Phase::Expired => "expired",
-            Phase::Cancelled => "cancelled",
-        }
-    }
-
     fn return_seconds(&self) -> u32 {
         let any_received = self.asset.as_ref().is_some_and(|asset| asset.any_received);
         let too_late = self.phase == Phase::Expired && any_received;
@@ -154,10 +141,6 @@ impl PaymentPage {
         } else {
             RETURN_SECONDS
         }
-    }
-
-    const fn is_open(&self) -> bool {
-        matches!(self.phase, Phase::Choosing | Phase::Paying | Phase::Confirming | Phase::Closing)
     }
 
     /// Where the sandbox's button shows something new.

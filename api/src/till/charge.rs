@@ -129,23 +129,6 @@ impl ChargePage {
         self.till.in_language(&self.shell, language, "")
     }
 
-    const fn phase_name(&self) -> &'static str {
-        match self.phase {
-            Phase::Choosing => "choosing",
-            Phase::Paying => "paying",
-            Phase::Confirming => "confirming",
-            Phase::Closing => "closing",
-            Phase::Paid => "paid",
-            Phase::Overpaid => "overpaid",
-            Phase::Expired => "expired",
-            Phase::Cancelled => "cancelled",
-        }
-    }
-
-    const fn is_open(&self) -> bool {
-        matches!(self.phase, Phase::Choosing | Phase::Paying | Phase::Confirming | Phase::Closing)
-    }
-
     const fn is_paid(&self) -> bool {
         matches!(self.phase, Phase::Paid | Phase::Overpaid)
     }

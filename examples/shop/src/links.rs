@@ -1,5 +1,5 @@
 //! The shop's payment links, one of each kind: created when the shop starts for the first time, and
-//! found again by their `order_id`.
+//! found again by their `order_id` and webhook address.
 
 use std::fmt::Write;
 
@@ -30,7 +30,10 @@ impl Links {
         let known = gateway.call("GET", "/v1/links?limit=100", None).await?;
         let known = known["data"].as_array().cloned().unwrap_or_default();
         let link = async |order_id: &str, terms: Value| {
-            let same = |link: &&Value| link["order_id"] == order_id && link["active"] == true;
+            let same = |link: &&Value| {
+                let is_ours = link["order_id"] == order_id && link["ipn_callback_url"] == ipn_url;
+                is_ours && link["active"] == true
+            };
             if let Some(found) = known.iter().find(same) {
                 return Ok(found.clone());
             }

@@ -134,8 +134,8 @@ impl Gateway {
         let device = till_charges::lock_device(&mut tx, desk.device.id).await?;
         let device = device.filter(|device| !device.is_revoked).ok_or(NotAtDesk::Unknown)?;
         let typed = keypad::finished(&form.amount);
-        if let Some(made) = till_charges::made(&mut tx, desk.device.id, form.key).await? {
-            let is_same = typed::amount(typed).is_ok_and(|amount| amount == made.price);
+        if let Some(made) = till_charges::price_of_made(&mut tx, desk.device.id, form.key).await? {
+            let is_same = typed::amount(typed).is_ok_and(|amount| amount == made);
             return match device.shown {
                 _ if is_same => Ok(None),
                 Some(_) => Err(ChargeError::Shown),

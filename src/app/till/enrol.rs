@@ -90,7 +90,11 @@ impl Gateway {
         drop(connection);
         let (token, session) = (Bearer::generate(), Bearer::generate());
         let hashed = hashing::hash(pin.with_token(&token)).await;
-        let pin_hash = hashed.map_err(|_| EnrolError::Busy)?;
+        let Ok(pin_hash) = hashed else {
+            let mut connection = self.db.connection().await?;
+            tills::return_try(&mut connection, device).await?;
+            return Err(EnrolError::Busy);
+        };
         let secrets = Secrets {
             token_hash: token.sha256(),
             pin_hash: &pin_hash,

@@ -277,6 +277,29 @@ async fn large_deposits_wait_for_more_confirmations() {
     .await;
 }
 
+/// A reorganisation deeper than the confirmations takes the transaction away.
+async fn leaves_the_chain(shop: &Shop) {
+    shop.stack.gateway.simulate_orphan("0xbad").await.unwrap();
+    shop.stack.gateway.simulate_mine(NETWORK, 20).await.unwrap();
+    shop.look(NETWORK).await;
+}
+
+/// It is mined again, and an operator accepts it.
+async fn comes_back(shop: &Shop, ctl: &Ctl, again: &Deposit) {
+    shop.send(again).await;
+    shop.stack.gateway.simulate_mine(NETWORK, 20).await.unwrap();
+    shop.look(NETWORK).await;
+    let accept = ["deposit", "accept", "0xbad", "--network", "polygon", "--yes", "--by", "ada"];
+    let accepted = ctl.json(&[accept.as_slice(), &["--reason", "mined again"]].concat()).await;
+    assert_eq!(accepted["accepted"], json!(1), "{accepted}");
+    settle(shop).await;
+}
+
+async fn assert_books_hold(ctl: &Ctl) {
+    let verified: Value = ctl.json(&["ledger", "verify"]).await;
+    assert_eq!(verified["ok"], json!(true), "{verified}");
+}
+
 /// A reorganisation deeper than the confirmations: the books follow, and the shop is not told of
 /// one payment twice.
 #[tokio::test(flavor = "multi_thread")]
@@ -295,26 +318,17 @@ async fn a_deposit_that_leaves_the_chain_and_comes_back_is_told_once() {
         let transfer = &story["transfers"][0];
         assert_eq!(transfer["own_of"], shop.merchant.new.id.to_string(), "{story}");
         assert_eq!(transfer["events"].as_array().map(Vec::len), Some(1), "{story}");
-        shop.stack.gateway.simulate_orphan("0xbad").await.unwrap();
-        shop.stack.gateway.simulate_mine(NETWORK, 20).await.unwrap();
-        shop.look(NETWORK).await;
+        leaves_the_chain(&shop).await;
         assert_eq!(balance(&legacy).await, "none");
         let alert = "select count(*) from operator_alert where kind = 'deposit_reversed'";
         assert_eq!(shop.number(alert).await, 1);
         let checked = "select count(*) from ledger_entry where kind = 'reversal'";
         assert_eq!(shop.number(checked).await, 1);
 
-        shop.send(&bad()).await;
-        shop.stack.gateway.simulate_mine(NETWORK, 20).await.unwrap();
-        shop.look(NETWORK).await;
-        let accept = ["deposit", "accept", "0xbad", "--network", "polygon", "--yes", "--by", "ada"];
-        let accepted = ctl.json(&[accept.as_slice(), &["--reason", "mined again"]].concat()).await;
-        assert_eq!(accepted["accepted"], json!(1), "{accepted}");
-        settle(&shop).await;
+        comes_back(&shop, &ctl, &bad()).await;
         assert_eq!(balance(&legacy).await, "7.00000000");
         assert_eq!(shop.number("select count(*) from delivery").await, 1);
-        let verified: Value = ctl.json(&["ledger", "verify"]).await;
-        assert_eq!(verified["ok"], json!(true), "{verified}");
+        assert_books_hold(&ctl).await;
     })
     .await;
 }
@@ -336,24 +350,14 @@ async fn a_foreign_deposit_that_leaves_the_chain_leaves_the_books_and_comes_back
              from ledger_entry
              where asset = 'usdcmatic@polygon' and (credit like 'foreign:%' or debit like 'foreign:%')";
         assert_eq!(shop.number(foreign).await, 7_000_000);
-        shop.stack.gateway.simulate_orphan("0xbad").await.unwrap();
-        shop.stack.gateway.simulate_mine(NETWORK, 20).await.unwrap();
-        shop.look(NETWORK).await;
+        leaves_the_chain(&shop).await;
         assert_eq!(shop.number(foreign).await, 0);
-        let verified: Value = ctl.json(&["ledger", "verify"]).await;
-        assert_eq!(verified["ok"], json!(true), "{verified}");
+        assert_books_hold(&ctl).await;
 
-        shop.send(&bad()).await;
-        shop.stack.gateway.simulate_mine(NETWORK, 20).await.unwrap();
-        shop.look(NETWORK).await;
-        let accept = ["deposit", "accept", "0xbad", "--network", "polygon", "--yes", "--by", "ada"];
-        let accepted = ctl.json(&[accept.as_slice(), &["--reason", "mined again"]].concat()).await;
-        assert_eq!(accepted["accepted"], json!(1), "{accepted}");
-        settle(&shop).await;
+        comes_back(&shop, &ctl, &bad()).await;
         assert_eq!(shop.number(foreign).await, 7_000_000);
         assert_eq!(shop.number("select count(*) from event").await, 0);
-        let verified: Value = ctl.json(&["ledger", "verify"]).await;
-        assert_eq!(verified["ok"], json!(true), "{verified}");
+        assert_books_hold(&ctl).await;
     })
     .await;
 }
