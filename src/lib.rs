@@ -5,8 +5,8 @@
 //! - [`money`]: exact amounts; `vocabulary`: closed sets of texts. [`asset`]: networks, currencies,
 //!   addresses.
 //! - `account`: accounts of the dashboard. [`merchant`], [`ledger`], [`deposit`], [`invoice`],
-//!   [`subscription`], [`link`], [`till`], [`payout`], [`nc_payout`], [`legacy`], [`webhook`],
-//!   [`accounting`], [`mail`]: the rules. They build with `--no-default-features`.
+//!   [`subscription`], [`link`], [`till`], [`payout`], [`nc_payout`], [`x402`], [`legacy`],
+//!   [`webhook`], [`accounting`], [`mail`]: the rules. They build with `--no-default-features`.
 //! - behind feature `io`: `egress`, `retry`, `telemetry` (leaves), then `storage` (all SQL),
 //!   `broker` (all queue names), `chain`, `rate`, above them `config`, which composes their
 //!   settings, and at the top `app`, one file per operation of the gateway, in folders by subject.
@@ -29,6 +29,7 @@ pub mod subscription;
 pub mod till;
 pub mod vocabulary;
 pub mod webhook;
+pub mod x402;
 
 #[cfg(feature = "io")]
 pub mod app;

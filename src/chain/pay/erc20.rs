@@ -9,6 +9,7 @@ use crate::{
         multisend::{self, Act},
         transfer::{self, Asset},
     },
+    x402,
 };
 
 /// `Transfer(address,address,uint256)`.
@@ -19,6 +20,8 @@ const WORD: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Promise {
     contract: String,
+    /// The account that pays, where it is not the sender of the transaction.
+    payer: Option<String>,
     /// Recipients and amounts, sorted.
     moves: Vec<(String, u128)>,
 }
@@ -28,6 +31,10 @@ impl Promise {
     /// verified.
     pub fn of(raw: &[u8]) -> Option<Self> {
         let transaction = eip1559::read_own(raw).ok()?;
+        if let Some((token, signed)) = x402::call::read(&transaction) {
+            let moves = vec![(spelt(&signed.to), signed.value.to_u128()?)];
+            return Some(Self { contract: spelt(&token), payer: Some(spelt(&signed.from)), moves });
+        }
         let (token, outputs) = match (transfer::paid(&transaction), multisend::read(&transaction)) {
             (Some((Asset::Token(token), output)), _) => (token, vec![output]),
             (None, Some(Act::Pays { token, outputs, .. })) => (token, outputs),
@@ -36,7 +43,7 @@ impl Promise {
         let moves = outputs.iter().map(|output| (spelt(&output.to), output.amount.get()));
         let mut moves: Vec<_> = moves.collect();
         moves.sort_unstable();
-        Some(Self { contract: spelt(&token), moves })
+        Some(Self { contract: spelt(&token), payer: None, moves })
     }
 }
 
@@ -67,6 +74,7 @@ pub(super) enum Kept {
 /// Only the token's own logs of exactly these movements prove them, one log for each. A call that
 /// succeeds may have moved nothing, or less.
 pub(super) fn kept(promise: &Promise, sender: &str, logs: &[Log<'_>]) -> Kept {
+    let sender = promise.payer.as_deref().unwrap_or(sender);
     let from_sender = logs.iter().filter(|log| {
         log.address.eq_ignore_ascii_case(&promise.contract)
             && log.topics.len() == 3
@@ -109,7 +117,7 @@ mod tests {
     const TO: &str = "0x00000000000000000000000000000000000000aa";
 
     fn promise() -> Promise {
-        Promise { contract: TOKEN.into(), moves: vec![(TO.into(), 1_500_000)] }
+        Promise { contract: TOKEN.into(), payer: None, moves: vec![(TO.into(), 1_500_000)] }
     }
 
     fn verdict(logs: &[(&str, &str, &str, u128)]) -> Kept {
@@ -148,11 +156,20 @@ mod tests {
         assert_eq!(verdict(&[(TOKEN, SENDER, TO, 1_500_000); 2]), Kept::Otherwise);
     }
 
+    /// The sender of a settlement pays the gas alone; the money is another's.
+    #[test]
+    fn a_settlement_is_proven_by_the_payer_s_movement() {
+        let payer = "0x00000000000000000000000000000000000000cc";
+        let promise = Promise { payer: Some(payer.into()), ..promise() };
+        assert_eq!(verdict_on(&promise, &[(TOKEN, payer, TO, 1_500_000)]), Kept::Yes);
+        assert_eq!(verdict_on(&promise, &[(TOKEN, SENDER, TO, 1_500_000)]), Kept::NoLog);
+    }
+
     #[test]
     fn of_many_recipients_each_needs_a_log_of_his_own() {
         let other = "0x00000000000000000000000000000000000000bb";
         let moves = vec![(TO.to_owned(), 5), (TO.to_owned(), 5), (other.to_owned(), 7)];
-        let promise = Promise { contract: TOKEN.into(), moves };
+        let promise = Promise { contract: TOKEN.into(), payer: None, moves };
         let (twice, once) = ((TOKEN, SENDER, TO, 5), (TOKEN, SENDER, other, 7));
         assert_eq!(verdict_on(&promise, &[once, twice, twice]), Kept::Yes);
         for short in [vec![once, twice], vec![twice, twice], vec![once, once, twice]] {

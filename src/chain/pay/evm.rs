@@ -33,7 +33,7 @@ const TIP: &str = "eth_maxPriorityFeePerGas";
 const HISTORY: &str = "eth_feeHistory";
 const BALANCE: &str = "eth_getBalance";
 const CHAIN_ID: &str = "eth_chainId";
-const CALL: &str = "eth_call";
+pub(super) const CALL: &str = "eth_call";
 /// The error code of a node when a call reverts.
 const REVERTED: i64 = 3;
 /// The code that nodes give for all that has none of its own.
@@ -262,7 +262,11 @@ impl EvmPayer {
 }
 
 /// `sender` must be the key's own address.
-fn signed(transaction: Transaction, key: &SigningKey, sender: &str) -> Result<SignedTx, SignError> {
+pub(super) fn signed(
+    transaction: Transaction,
+    key: &SigningKey,
+    sender: &str,
+) -> Result<SignedTx, SignError> {
     let signed = transaction.sign(key);
     if signed.sender.eq_ignore_ascii_case(sender) {
         Ok(SignedTx { raw: signed.raw, hash: signed.hash, spent: None })

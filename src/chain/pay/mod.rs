@@ -7,6 +7,7 @@
 mod account;
 mod conflicting;
 mod data_fee;
+mod eip3009;
 mod erc20;
 mod evm;
 mod fees;
@@ -18,6 +19,7 @@ pub mod utxo;
 mod witness;
 
 pub use conflicting::{Conflicting, Did, Named, Returned};
+pub use eip3009::Holdings;
 pub use evm::EvmPayer;
 pub use simulated::SimulatedPayer;
 pub use utxo::UtxoPayer;

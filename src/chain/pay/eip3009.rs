@@ -1,0 +1,132 @@
+//! Tokens with authorizations (EIP-3009): what they tell of themselves and of a payer, and the
+//! transaction that carries an authorization out.
+
+use k256::ecdsa::SigningKey;
+use serde_json::{Value, json};
+
+use super::{
+    EvmPayer, Payer, SignError, SignedTx,
+    evm::{CALL, signed},
+};
+use crate::{
+    chain::{ChainError, evm::quantity},
+    money::BaseUnits,
+    payout::{eip1559::Transaction, fee::Fee},
+    x402::{Word, call},
+};
+
+const CODE: &str = "eth_getCode";
+
+/// A payer as the token knows him.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Holdings {
+    pub balance: BaseUnits,
+    /// The nonce was used or cancelled.
+    pub is_used: bool,
+}
+
+impl Payer {
+    /// The EVM node behind it; `None` on simulated chains, which have no tokens with code.
+    pub const fn evm(&self) -> Option<&EvmPayer> {
+        match self {
+            Self::Evm(payer) => Some(payer),
+            Self::Simulated(_) | Self::Utxo(_) => None,
+        }
+    }
+}
+
+impl EvmPayer {
+    /// The name and the version of a token, by which wallets sign for it; `None` for a contract
+    /// that has none.
+    pub async fn domain(&self, token: &[u8; 20]) -> Result<Option<(String, String)>, ChainError> {
+        let asks = [call::NAME, call::VERSION].map(|data| self.ask(token, &data));
+        let mut texts = Vec::new();
+        for answer in self.rpc.batch_each(CALL, &asks).await? {
+            match answer {
+                Ok(result) => texts.push(call::text(&self.bytes(&result)?)),
+                Err(ChainError::Refused { .. }) => texts.push(None),
+                Err(error) => return Err(error),
+            }
+        }
+        let mut texts = texts.into_iter();
+        Ok(texts.next().flatten().zip(texts.next().flatten()))
+    }
+
+    /// Balance and nonce of a payer in the last block, in one request.
+    pub async fn holdings(
+        &self,
+        token: &[u8; 20],
+        payer: &[u8; 20],
+        nonce: &Word,
+    ) -> Result<Holdings, ChainError> {
+        let asks = [call::balance_data(payer), call::state_data(payer, nonce)]
+            .map(|d| self.ask(token, &d));
+        let answers = self.rpc.batch(CALL, &asks).await?;
+        let [balance, state] = answers.as_slice() else {
+            return Err(self.malformed(CALL));
+        };
+        let balance: &str = self.rpc.read(CALL, balance)?;
+        let state: &str = self.rpc.read(CALL, state)?;
+        let number = |text: &str| quantity::balance(text).ok_or_else(|| self.malformed(CALL));
+        Ok(Holdings { balance: number(balance)?, is_used: !number(state)?.is_zero() })
+    }
+
+    /// The balance of a payer in the last block.
+    pub async fn token_balance(
+        &self,
+        token: &[u8; 20],
+        payer: &[u8; 20],
+    ) -> Result<BaseUnits, ChainError> {
+        let ask = self.ask(token, &call::balance_data(payer));
+        let result = self.rpc.call(CALL, ask).await?;
+        let text: &str = self.rpc.read(CALL, &result)?;
+        quantity::balance(text).ok_or_else(|| self.malformed(CALL))
+    }
+
+    /// Returns whether a contract stands at an address.
+    pub async fn has_code(&self, address: &[u8; 20]) -> Result<bool, ChainError> {
+        let result = self.rpc.call(CODE, json!([spelt(address), "latest"])).await?;
+        let code: &str = self.rpc.read(CODE, &result)?;
+        Ok(code.len() > "0x".len())
+    }
+
+    /// The present price of gas.
+    pub async fn gas_price(&self) -> Result<Fee, ChainError> {
+        self.fee().await
+    }
+
+    /// Signs a call of a token. Pure: the same fields and key give the same bytes.
+    pub fn sign_call(
+        &self,
+        key: &SigningKey,
+        sender: &str,
+        (nonce, gas_limit, fee): (u64, u64, Fee),
+        (token, data): ([u8; 20], Vec<u8>),
+    ) -> Result<SignedTx, SignError> {
+        let transaction = Transaction {
+            chain_id: self.chain_id,
+            nonce,
+            priority_fee: fee.tip.min(fee.rate),
+            max_fee: fee.rate,
+            gas_limit,
+            to: token,
+            value: 0,
+            data,
+        };
+        signed(transaction, key, sender)
+    }
+
+    fn ask(&self, to: &[u8; 20], data: &[u8]) -> Value {
+        json!([{ "to": spelt(to), "data": format!("0x{}", hex::encode(data)) }, "latest"])
+    }
+
+    fn bytes(&self, result: &serde_json::value::RawValue) -> Result<Vec<u8>, ChainError> {
+        let text: &str = self.rpc.read(CALL, result)?;
+        let digits = text.strip_prefix("0x").and_then(|digits| hex::decode(digits).ok());
+        digits.ok_or_else(|| self.malformed(CALL))
+    }
+}
+
+fn spelt(address: &[u8; 20]) -> String {
+    format!("0x{}", hex::encode(address))
+}
