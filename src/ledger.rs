@@ -29,6 +29,8 @@ pub enum Account {
     /// Coins of the gas wallet. Deposits by operators are not booked, so the balance is minus the
     /// amount that left it for good.
     GasWallet(Network),
+    /// Coins of the wallet that pays the gas of x402's settlements; as with the gas wallet.
+    X402Gas(Network),
 }
 
 impl fmt::Display for Account {
@@ -41,6 +43,7 @@ impl fmt::Display for Account {
             Self::Treasury => f.write_str("treasury"),
             Self::Payout(id) => write!(f, "payout:{id}"),
             Self::GasWallet(network) => write!(f, "gas:{network}"),
+            Self::X402Gas(network) => write!(f, "x402_gas:{network}"),
         }
     }
 }
@@ -77,6 +80,8 @@ vocabulary! {
         GasFronted = "gas_fronted",
         /// Unused rest of those coins, returned to the gas wallet.
         GasReturned = "gas_returned",
+        /// A program paid for a resource of the merchant (x402).
+        X402Payment = "x402_payment",
     }
 }
 
@@ -102,6 +107,7 @@ impl EntryKind {
             }
             Self::GasFronted => "gas for an order's address, so that its tokens can be sent",
             Self::GasReturned => "the unused rest of that gas",
+            Self::X402Payment => "a program's payment for a resource (x402)",
         }
     }
 }
@@ -135,6 +141,7 @@ mod tests {
             (Account::Treasury, "treasury".to_owned()),
             (Account::Payout(id), format!("payout:{id}")),
             (Account::GasWallet(Network::Polygon), "gas:polygon".to_owned()),
+            (Account::X402Gas(Network::Base), "x402_gas:base".to_owned()),
         ];
         for (account, name) in accounts {
             assert_eq!(account.to_string(), name);
@@ -156,6 +163,7 @@ mod tests {
             (EntryKind::NetworkFeeReversal, "network_fee_reversal"),
             (EntryKind::GasFronted, "gas_fronted"),
             (EntryKind::GasReturned, "gas_returned"),
+            (EntryKind::X402Payment, "x402_payment"),
         ];
         for (kind, name) in kinds {
             assert_eq!(kind.as_str(), name);

@@ -15,6 +15,8 @@ vocabulary! {
         Late = "late",
         /// In another currency of the catalogue.
         WrongToken = "wrong_token",
+        /// Of a program for a resource; no invoice stands behind it.
+        X402 = "x402",
     }
 }
 
@@ -42,6 +44,7 @@ pub fn of_payment(booked: EntryKind, is_first: bool, is_excess: bool) -> Option<
     [
         (EntryKind::LateDeposit, PaymentKind::Late),
         (EntryKind::ForeignDeposit, PaymentKind::WrongToken),
+        (EntryKind::X402Payment, PaymentKind::X402),
     ]
     .into_iter()
     .find_map(|(entry, kind)| (entry == booked).then_some(kind))
@@ -71,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_deposit_has_the_kind_of_its_part() {
-        use EntryKind::{Deposit, Excess, ForeignDeposit, LateDeposit, PayoutDeposit};
+        use EntryKind::{Deposit, Excess, ForeignDeposit, LateDeposit, PayoutDeposit, X402Payment};
         for (booked, is_first, is_excess, kind) in [
             (Deposit, true, false, Some(PaymentKind::Payment)),
             (Deposit, false, false, Some(PaymentKind::Topup)),
@@ -79,6 +82,7 @@ mod tests {
             (Deposit, false, true, Some(PaymentKind::Overpayment)),
             (LateDeposit, true, false, Some(PaymentKind::Late)),
             (ForeignDeposit, true, true, Some(PaymentKind::WrongToken)),
+            (X402Payment, true, false, Some(PaymentKind::X402)),
             (PayoutDeposit, true, false, None),
             (Excess, true, false, None),
         ] {

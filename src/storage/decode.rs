@@ -11,7 +11,7 @@ use sqlx::{
 use super::numeric;
 use crate::{
     account, asset::Network, deposit, invoice, ledger, legacy, link, mail, money::BaseUnits,
-    payout, subscription, webhook,
+    payout, subscription, webhook, x402,
 };
 
 macro_rules! decoded_from_text {
@@ -53,6 +53,7 @@ decoded_from_text! {
     webhook::Channel,
     webhook::event::EventKind,
     webhook::retry::DeliveryState,
+    x402::settlement::State,
 }
 
 impl Type<Postgres> for BaseUnits {

@@ -51,7 +51,7 @@ pub async fn deposits(
               not exists (
                   select from ledger_entry l
                   where l.source = d.id and l.amount = d.amount and l.asset = d.token_id
-                    and l.kind in ('deposit', 'late_deposit', 'foreign_deposit', 'payout_deposit')
+                    and l.kind in ('deposit', 'late_deposit', 'foreign_deposit', 'payout_deposit', 'x402_payment')
               )
               -- What was foreign to a payout order stays booked until an operator has looked.
               or (d.state = 'reversed' and not (d.booked_as = 'foreign' and d.payout_order_id is not null)) <> exists (
@@ -80,7 +80,7 @@ pub async fn entries_of_nothing(
         select l.id::text as "subject!", concat('entry ', l.id, ' books a deposit that was never booked') as "detail!"
         from ledger_entry l
         where l.id > $1 and l.id <= $2
-          and l.kind in ('deposit', 'late_deposit', 'foreign_deposit', 'payout_deposit', 'reversal')
+          and l.kind in ('deposit', 'late_deposit', 'foreign_deposit', 'payout_deposit', 'x402_payment', 'reversal')
           and not exists (select from deposit d where d.id = l.source and d.state in ('settled', 'reversed'))
         order by l.id
         limit 100

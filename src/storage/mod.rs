@@ -67,6 +67,7 @@ pub mod tills;
 pub mod time_zones;
 pub mod timers;
 mod trouble;
+pub mod x402;
 
 use std::{sync::Arc, time::Duration};
 

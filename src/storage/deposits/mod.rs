@@ -270,6 +270,20 @@ pub async fn owner_of(
     Ok(row)
 }
 
+/// The address of a deposit that neither an invoice nor an order owns.
+pub async fn address_without_owner(
+    connection: &mut PgConnection,
+    id: Uuid,
+) -> Result<Option<Uuid>, StorageError> {
+    let address = sqlx::query_scalar!(
+        "select address_id from deposit where id = $1 and invoice_id is null and payout_order_id is null",
+        id
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(address)
+}
+
 /// The first deposits of a payout order, for people. Index: `deposit_by_payout`.
 ///
 /// Nothing is decided by them, for strangers' dust may come before deposits that count;
@@ -324,6 +338,23 @@ pub async fn lock_unsettled(
         "where d.invoice_id = $1 and d.state = 'final'
          order by d.first_seen_at, d.id limit $2 for update",
         invoice_id,
+        limit
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
+}
+
+/// The same of an address that no invoice and no order owns. Index: `deposit_by_address`.
+pub async fn lock_final_at(
+    connection: &mut PgConnection,
+    address_id: Uuid,
+    limit: i64,
+) -> Result<Vec<DepositRow>, StorageError> {
+    let rows = deposit_rows!(
+        "where d.address_id = $1 and d.invoice_id is null and d.payout_order_id is null and d.state = 'final'
+         order by d.first_seen_at, d.id limit $2 for update",
+        address_id,
         limit
     )
     .fetch_all(connection)

@@ -62,7 +62,7 @@ pub fn read(
             from ledger_entry l
             where l.credit = any($1) and l.credit not like 'custody:%' and l.credit <> 'treasury'
               and l.created_at >= $2 and l.created_at < $3
-              and l.kind in ('deposit', 'late_deposit', 'foreign_deposit')
+              and l.kind in ('deposit', 'late_deposit', 'foreign_deposit', 'x402_payment')
             union all
             select l.id, l.created_at, l.source, l.asset, l.amount, false
             from ledger_entry l
@@ -88,15 +88,16 @@ pub fn read(
                ) as "is_excess!",
                d.tx_hash, d.deposit_key, d.network as "network: _", d.contract, d.height, c.height as "head?", d.sender,
                a.address as to_address, d.fiat_currency, trim_scale(d.fiat_value)::text as fiat_value,
-               trim_scale(d.fiat_rate)::text as fiat_rate, d.fiat_rate_source, i.payment_id as "payment_id?", i.order_id,
+               trim_scale(d.fiat_rate)::text as fiat_rate, d.fiat_rate_source, coalesce(i.payment_id, x.resource_id) as "payment_id?", i.order_id,
                i.status as "status?: _", o.order_id as "payout_order_id?"
         from entry e
-        join ledger_entry g on g.source = e.source and g.kind in ('deposit', 'late_deposit', 'foreign_deposit')
+        join ledger_entry g on g.source = e.source and g.kind in ('deposit', 'late_deposit', 'foreign_deposit', 'x402_payment')
         join deposit d on d.id = e.source
         join deposit_address a on a.id = d.address_id
         left join chain_cursor c on c.network = d.network
         left join invoice i on i.id = d.invoice_id
         left join payout_order o on o.id = d.payout_order_id
+        left join x402_resource x on x.address_id = d.address_id
         order by e.created_at, e.id
         "#,
         &accounts[..],

@@ -1,0 +1,355 @@
+//! Settlements as the role carries them out: signed, sent, followed and ended.
+
+use std::str::FromStr;
+
+use rust_decimal::Decimal;
+use uuid::Uuid;
+
+use crate::{
+    asset::Network,
+    money::BaseUnits,
+    payout::fee::Fee,
+    storage::{PgConnection, StorageError, cursors, numeric},
+    x402::settlement::State,
+};
+
+const TABLE: &str = "x402_settlement";
+
+/// A settlement that has not ended.
+#[derive(Debug, Clone)]
+pub struct OpenSettlement {
+    pub id: Uuid,
+    pub asset: String,
+    pub payer: String,
+    pub pay_to: String,
+    pub amount: BaseUnits,
+    pub call: Vec<u8>,
+    pub valid_before: i64,
+    pub state: State,
+    pub sender: Option<String>,
+    pub tx_nonce: Option<i64>,
+    pub height: Option<u64>,
+    pub answered_hash: Option<String>,
+    /// Seconds since a node last took it; `None` if none did since it was signed last.
+    pub sent_for_seconds: Option<i64>,
+    /// Unix seconds, by the database.
+    pub now: i64,
+    pub versions: Vec<Version>,
+}
+
+/// A signed version, oldest first.
+#[derive(Debug, Clone)]
+pub struct Version {
+    pub version: i16,
+    pub raw: Vec<u8>,
+    pub tx_hash: String,
+    pub fee: Fee,
+}
+
+/// Settlements of a network without an end, the oldest first: up to `limit` of those that no block
+/// holds, and as many of those that wait for their confirmations, so that a long wait of these
+/// keeps nobody else's from being signed. Index: `x402_settlement_open`.
+pub async fn open(
+    connection: &mut PgConnection,
+    network: Network,
+    limit: i64,
+) -> Result<Vec<OpenSettlement>, StorageError> {
+    let rows = sqlx::query!(
+        r#"
+        with open as (
+            (select id
+             from x402_settlement
+             where network = $1 and state in ('verified', 'submitted') and height is null
+             order by created_at, id
+             limit $2)
+            union all
+            (select id
+             from x402_settlement
+             where network = $1 and state in ('verified', 'submitted') and height is not null
+             order by created_at, id
+             limit $2)
+        )
+        select s.id, s.asset, s.payer, a.match_key as pay_to, s.amount, s.call, s.valid_before, s.state, s.sender, s.tx_nonce,
+               s.height, s.answered_hash, extract(epoch from now() - s.sent_at)::bigint as sent_for,
+               extract(epoch from now())::bigint as "now!", v.version as "version?", v.raw as "raw?",
+               v.tx_hash as "tx_hash?", v.fee_rate as "fee_rate?", v.tip as "tip?"
+        from open
+        join x402_settlement s on s.id = open.id
+        join deposit_address a on a.id = s.address_id
+        left join x402_version v on v.settlement_id = s.id
+        order by s.created_at, s.id, v.version
+        "#,
+        network.name(),
+        limit
+    )
+    .fetch_all(connection)
+    .await?;
+    let mut open: Vec<OpenSettlement> = Vec::new();
+    for row in rows {
+        let version = match (row.version, row.raw, row.tx_hash, row.fee_rate, row.tip) {
+            (Some(version), Some(raw), Some(tx_hash), Some(rate), Some(tip)) => {
+                let units = |value| numeric::to_units(TABLE, value).map(BaseUnits::get);
+                let fee = Fee { tip: units(&tip)?, ..Fee::of(units(&rate)?) };
+                Some(Version { version, raw, tx_hash, fee })
+            }
+            _ => None,
+        };
+        match open.last_mut().filter(|last| last.id == row.id) {
+            Some(last) => last.versions.extend(version),
+            None => open.push(OpenSettlement {
+                id: row.id,
+                asset: row.asset,
+                payer: row.payer,
+                pay_to: row.pay_to,
+                amount: numeric::to_units(TABLE, &row.amount)?,
+                call: row.call,
+                valid_before: row.valid_before,
+                state: State::from_str(&row.state)
+                    .map_err(|error| StorageError::damaged(TABLE, error))?,
+                sender: row.sender,
+                tx_nonce: row.tx_nonce,
+                height: row.height.map(cursors::from_column).transpose()?,
+                answered_hash: row.answered_hash,
+                sent_for_seconds: row.sent_for,
+                now: row.now,
+                versions: version.into_iter().collect(),
+            }),
+        }
+    }
+    Ok(open)
+}
+
+/// Networks with settlements that have not ended, and their number. Index: `x402_settlement_open`.
+pub async fn backlog(connection: &mut PgConnection) -> Result<Vec<(String, i64)>, StorageError> {
+    let rows = sqlx::query!(
+        r#"
+        select network, count(*) as "count!"
+        from x402_settlement
+        where state in ('verified', 'submitted')
+        group by network
+        "#
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.network, row.count)).collect())
+}
+
+/// The reason for which nothing may be signed on a network: its own switch, that of all payouts, or
+/// that of x402 alone.
+pub async fn stopped(
+    connection: &mut PgConnection,
+    network: Network,
+) -> Result<Option<String>, StorageError> {
+    let reason = sqlx::query_scalar!(
+        "select reason from payout_stop where network in ('*', 'x402', $1) order by network limit 1",
+        network.name()
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(reason)
+}
+
+/// The next nonce of the gas wallet, from rows alone: a node that lies or lags causes no reuse.
+///
+/// Signers of one wallet wait for one another until their transactions end.
+pub async fn next_nonce(
+    connection: &mut PgConnection,
+    network: Network,
+    sender: &str,
+) -> Result<i64, StorageError> {
+    sqlx::query!(
+        r#"select pg_advisory_xact_lock(hashtextextended('x402:sender:' || $1::text || ':' || $2::text, 0)) as "locked?: ()""#,
+        network.name(),
+        sender
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    let nonce = sqlx::query_scalar!(
+        r#"select coalesce(max(tx_nonce) + 1, 0) as "nonce!" from x402_settlement where network = $1 and sender = $2"#,
+        network.name(),
+        sender
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(nonce)
+}
+
+/// USD that gas may have cost in the last hour and the last 24 hours, over all networks. Signers
+/// that sum at once wait for one another.
+pub async fn gas_lately(connection: &mut PgConnection) -> Result<(Decimal, Decimal), StorageError> {
+    sqlx::query!(
+        r#"select pg_advisory_xact_lock(hashtextextended('x402:gas', 0)) as "locked?: ()""#
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    let row = sqlx::query!(
+        r#"
+        select coalesce(sum(gas_usd) filter (where signed_at > now() - interval '1 hour'), 0) as "hour!",
+               coalesce(sum(gas_usd), 0) as "day!"
+        from x402_settlement
+        where signed_at > now() - interval '24 hours'
+        "#
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok((numeric::to_decimal(TABLE, &row.hour)?, numeric::to_decimal(TABLE, &row.day)?))
+}
+
+/// A settlement's transaction before it is sent.
+#[derive(Debug, Clone)]
+pub struct Signed {
+    pub id: Uuid,
+    pub network: Network,
+    pub sender: String,
+    pub tx_nonce: i64,
+    pub gas_usd: Decimal,
+    pub version: Version,
+}
+
+/// Stores nonce and bytes of a settlement. `false` if it was signed or ended meanwhile: then the
+/// transaction must be rolled back.
+pub async fn store_signed(
+    connection: &mut PgConnection,
+    signed: &Signed,
+) -> Result<bool, StorageError> {
+    let done = sqlx::query!(
+        r#"
+        update x402_settlement
+        set state = 'submitted', sender = $2, tx_nonce = $3, tx_hash = $4, gas_usd = $5, signed_at = clock_timestamp()
+        where id = $1 and state = 'verified' and network = $6
+        "#,
+        signed.id,
+        signed.sender,
+        signed.tx_nonce,
+        signed.version.tx_hash,
+        numeric::from_decimal(signed.gas_usd),
+        signed.network.name()
+    )
+    .execute(&mut *connection)
+    .await?;
+    if done.rows_affected() == 0 {
+        return Ok(false);
+    }
+    insert_version(connection, signed.id, &signed.version).await?;
+    Ok(true)
+}
+
+async fn insert_version(
+    connection: &mut PgConnection,
+    id: Uuid,
+    version: &Version,
+) -> Result<(), StorageError> {
+    sqlx::query!(
+        r#"
+        insert into x402_version (settlement_id, version, raw, tx_hash, fee_rate, tip)
+        values ($1, $2, $3, $4, $5, $6)
+        "#,
+        id,
+        version.version,
+        version.raw,
+        version.tx_hash,
+        numeric::from_units(BaseUnits::new(version.fee.rate)),
+        numeric::from_units(BaseUnits::new(version.fee.tip))
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Adds a version with a higher fee, which is the one sent from now on; `gas_usd` is the most that
+/// it may cost.
+pub async fn add_version(
+    connection: &mut PgConnection,
+    id: Uuid,
+    version: &Version,
+    gas_usd: Decimal,
+) -> Result<(), StorageError> {
+    insert_version(connection, id, version).await?;
+    sqlx::query!(
+        r#"
+        update x402_settlement set tx_hash = $2, gas_usd = greatest(gas_usd, $3), sent_at = null
+        where id = $1 and state = 'submitted'
+        "#,
+        id,
+        version.tx_hash,
+        numeric::from_decimal(gas_usd)
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+pub async fn mark_sent(connection: &mut PgConnection, id: Uuid) -> Result<(), StorageError> {
+    sqlx::query!(
+        "update x402_settlement set sent_at = now() where id = $1 and state = 'submitted'",
+        id
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Notes the block in which a settlement's transaction stands now, and answers it if `moved`. A
+/// block that is gone takes the height back; the first answer stays.
+pub async fn note_block(
+    connection: &mut PgConnection,
+    id: Uuid,
+    height: Option<u64>,
+    moved_by: Option<&str>,
+) -> Result<(), StorageError> {
+    sqlx::query!(
+        r#"
+        update x402_settlement
+        set height = $2, answered_hash = coalesce(answered_hash, $3)
+        where id = $1 and state = 'submitted'
+        "#,
+        id,
+        height.map(cursors::to_column).transpose()?,
+        moved_by
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// The end of a settlement.
+#[derive(Debug, Clone)]
+pub struct End<'a> {
+    /// The one that it was decided on.
+    pub from: State,
+    pub to: State,
+    pub reason: Option<&'a str>,
+    pub message: Option<&'a str>,
+    pub tx_hash: Option<&'a str>,
+    pub fee: Option<BaseUnits>,
+    pub height: Option<u64>,
+}
+
+/// Ends a settlement. `false` if it is not in that state any more: then nothing is booked.
+pub async fn end(
+    connection: &mut PgConnection,
+    id: Uuid,
+    end: &End<'_>,
+) -> Result<bool, StorageError> {
+    let is_settled = end.to == State::Settled;
+    let done = sqlx::query!(
+        r#"
+        update x402_settlement
+        set state = $3, reason = $4, message = $5, tx_hash = coalesce($6, tx_hash), fee = $7, height = $8,
+            answered_hash = coalesce(answered_hash, case when $9 then $6 end), ended_at = clock_timestamp()
+        where id = $1 and state = $2
+        "#,
+        id,
+        end.from.as_str(),
+        end.to.as_str(),
+        end.reason,
+        end.message,
+        end.tx_hash,
+        end.fee.map(numeric::from_units),
+        end.height.map(cursors::to_column).transpose()?,
+        is_settled
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
