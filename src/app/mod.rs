@@ -25,6 +25,7 @@ pub mod payout;
 pub mod sandbox;
 pub mod subscription;
 pub mod till;
+pub mod x402;
 
 use std::{
     collections::HashMap,
@@ -64,6 +65,9 @@ pub struct Gateway {
     /// The account keys of payout orders' addresses; below, the gas wallet's.
     pub(crate) payout_keys: HashMap<Family, AccountKey>,
     pub(crate) gas_key: Option<AccountKey>,
+    /// The account of the wallet that pays the gas of x402's settlements.
+    pub(crate) x402_key: Option<AccountKey>,
+    pub(crate) x402: x402::Facilitator,
     pub(crate) market: market::MarketCache,
     kept_payers: payout::payers::KeptPayers,
     admissions: merchant::admit::Admissions,
@@ -111,6 +115,7 @@ impl Gateway {
         let gateway = Self::unchecked(config)?;
         gateway.check_first_addresses()?;
         gateway.check_accounts_apart()?;
+        gateway.check_x402_apart()?;
         Ok(gateway)
     }
 
@@ -160,6 +165,8 @@ impl Gateway {
             account_keys: account_keys(&config)?,
             payout_keys: payout::accounts::payout_keys(&config)?,
             gas_key: payout::accounts::gas_key(&config)?,
+            x402_key: payout::accounts::x402_key(&config)?,
+            x402: x402::Facilitator::default(),
             market: market::MarketCache::default(),
             kept_payers: payout::payers::KeptPayers::default(),
             admissions: merchant::admit::Admissions::default(),

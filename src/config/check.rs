@@ -13,9 +13,11 @@ use crate::{
     broker::topology::Topology,
     egress::smtp::{self, Security},
     merchant::secret::MasterKey,
+    money::Price,
     payout::{PayoutFamily, transfer::address_bytes},
     rate::ProviderName,
     webhook::retry,
+    x402::resource::amount,
 };
 
 const SHIPPED_MASTER_KEY: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -123,6 +125,25 @@ fn addresses(config: &Config) -> Vec<String> {
     faults
 }
 
+fn x402(config: &Config) -> Vec<String> {
+    let settings = &config.x402;
+    let is_offered =
+        |name: &str| name.parse::<Network>().ok().and_then(crate::x402::token_of).is_some();
+    let mut faults = Vec::new();
+    for name in settings.networks.iter().chain(settings.minimum_usd.keys()) {
+        if !is_offered(name) {
+            faults.push(format!("section x402: programs cannot pay on {name:?}"));
+        }
+    }
+    for text in settings.minimum_usd.values().chain([&settings.minimum_usd_default]) {
+        let price = Price::parse(text).ok();
+        if price.and_then(|price| amount(price, 6).ok()).is_none() {
+            faults.push(format!("x402.minimum_usd: {text:?} is no amount of at most 6 decimals"));
+        }
+    }
+    faults
+}
+
 fn basic(config: &Config) -> Vec<String> {
     let mut faults = Vec::new();
     for (name, url) in [
@@ -143,6 +164,7 @@ fn basic(config: &Config) -> Vec<String> {
     for name in config.unknown_chains() {
         faults.push(format!("section chains.{name} names no network"));
     }
+    faults.extend(x402(config));
     for name in &config.payouts.networks {
         if name.parse::<Network>().ok().and_then(PayoutFamily::of).is_none() {
             faults.push(format!("payouts.networks: there are no payouts on {name:?}"));
@@ -274,6 +296,13 @@ fn production(config: &Config) -> Vec<String> {
             faults.push(format!("production refuses the simulated chain for {network}"));
         }
     }
+    faults.extend(public_keys(config));
+    faults
+}
+
+/// Accounts of the published test seed, whose coins anybody can spend.
+fn public_keys(config: &Config) -> Vec<String> {
+    let mut faults = Vec::new();
     let addresses = &config.addresses;
     let keys = [
         &addresses.bitcoin,
@@ -289,10 +318,19 @@ fn production(config: &Config) -> Vec<String> {
         faults.push("production refuses the published test keys in section addresses".into());
     }
     let accounts = &config.payouts.accounts;
-    let paying =
-        [&accounts.bitcoin, &accounts.litecoin, &accounts.dogecoin, &accounts.evm, &accounts.gas];
+    let paying = [
+        &accounts.bitcoin,
+        &accounts.litecoin,
+        &accounts.dogecoin,
+        &accounts.evm,
+        &accounts.gas,
+        &config.x402.account,
+    ];
     if paying.into_iter().flatten().any(|key| sandbox::is_public_test_key(key)) {
-        faults.push("production refuses the published test keys in payouts.accounts".into());
+        faults.push(
+            "production refuses the published test keys in payouts.accounts and x402.account"
+                .into(),
+        );
     }
     faults
 }

@@ -26,13 +26,15 @@ use crate::{
     merchant::secret::{KeyRing, MasterKey},
     payout::PayoutFamily,
     rate::RateConfig,
+    x402,
 };
 
 const DEFAULTS: &str = include_str!("default.toml");
 
 /// Settings with several values, which the environment separates by commas.
-const LISTS: [(&str, &str); 4] = [
+const LISTS: [(&str, &str); 5] = [
     ("GATEWAY_PAYOUTS__NETWORKS", "payouts.networks"),
+    ("GATEWAY_X402__NETWORKS", "x402.networks"),
     ("GATEWAY_API__TRUSTED_PROXIES", "api.trusted_proxies"),
     ("GATEWAY_RATES__PROVIDERS", "rates.providers"),
     ("GATEWAY_EGRESS__DENIED_PORTS", "egress.denied_ports"),
@@ -92,6 +94,7 @@ pub struct Config {
     pub payouts: Payouts,
     pub legacy: Legacy,
     pub mail: Mail,
+    pub x402: X402,
     exports: Exports,
     pub reconciliation: Reconciliation,
     /// Overrides per network name; see [`ChainSettings`].
@@ -244,6 +247,30 @@ impl Mail {
     pub const fn budget(&self) -> Budget {
         Budget { per_address: self.per_address_day, per_link: self.per_link_day }
     }
+}
+
+/// Payments of programs over HTTP (x402).
+#[derive(Debug, Clone, Deserialize)]
+pub struct X402 {
+    pub enabled: bool,
+    /// Names of networks; empty means the usual ones that are followed on a node.
+    pub networks: Vec<String>,
+    /// The least that is settled, in USD, by network.
+    pub minimum_usd: std::collections::BTreeMap<String, String>,
+    pub minimum_usd_default: String,
+    pub gas_transaction_usd_max: u64,
+    pub gas_hour_usd_max: u64,
+    pub gas_day_usd_max: u64,
+    /// Time that `/settle` waits for the block.
+    pub settle_wait_seconds: u64,
+    /// Settlements of one merchant that are in no block yet.
+    pub open_settlements_max: u32,
+    /// Requests per second to `/verify` and `/settle` of one merchant in each process.
+    pub requests_per_second: u32,
+    pub seed_file: Option<std::path::PathBuf>,
+    /// The xpub of the account whose first address pays the gas.
+    pub account: Option<String>,
+    seed_key: Option<SecretString>,
 }
 
 /// Accounting exports.
@@ -437,6 +464,32 @@ impl Config {
     pub fn seed_keys(&self) -> Result<KeyRing, ConfigError> {
         let Some(key) = &self.payouts.seed_key else { return self.master_keys() };
         Ok(KeyRing::new(parse_key("GATEWAY_PAYOUTS__SEED_KEY", key)?, None))
+    }
+
+    /// The keys that open the seed of x402's gas wallet, as [`Self::seed_keys`].
+    pub fn x402_seed_keys(&self) -> Result<KeyRing, ConfigError> {
+        let Some(key) = &self.x402.seed_key else { return self.master_keys() };
+        Ok(KeyRing::new(parse_key("GATEWAY_X402__SEED_KEY", key)?, None))
+    }
+
+    /// Returns true if programs may pay on the network: it is named, or nothing is and it is one
+    /// of the cheap ones, and a node follows it. On simulated chains nothing can be signed for.
+    pub fn takes_x402_on(&self, network: Network) -> bool {
+        let usual = [
+            Network::Polygon,
+            Network::Arbitrum,
+            Network::Optimism,
+            Network::Base,
+            Network::Avalanche,
+        ];
+        let named = &self.x402.networks;
+        let is_chosen = if named.is_empty() {
+            usual.contains(&network)
+        } else {
+            named.iter().any(|name| name == network.name())
+        };
+        let is_followed = self.chain(network).source == ChainSourceKind::Node;
+        self.x402.enabled && is_chosen && is_followed && x402::token_of(network).is_some()
     }
 
     pub fn is_sandbox(&self) -> bool {

@@ -43,6 +43,8 @@ vocabulary! {
         PayoutPartialFailed = "mass_payout.partial_failed",
         PayoutExpired = "mass_payout.expired",
         PayoutCancelled = "mass_payout.cancelled",
+        /// A program paid for a resource.
+        X402Paid = "x402.paid",
     }
 }
 
@@ -65,7 +67,8 @@ impl EventKind {
             | Self::SubscriptionRenewed
             | Self::SubscriptionPastDue
             | Self::SubscriptionCancelled
-            | Self::SubscriptionEnded => None,
+            | Self::SubscriptionEnded
+            | Self::X402Paid => None,
             Self::RenewalReminder
             | Self::InvoicePaid
             | Self::InvoiceExpired

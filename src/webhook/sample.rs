@@ -138,7 +138,8 @@ pub fn order(kind: EventKind, now: DateTime<Utc>) -> String {
         | EventKind::SubscriptionRenewed
         | EventKind::SubscriptionPastDue
         | EventKind::SubscriptionCancelled
-        | EventKind::SubscriptionEnded => State::PendingDeposit,
+        | EventKind::SubscriptionEnded
+        | EventKind::X402Paid => State::PendingDeposit,
     };
     let quote = QuoteView {
         id: QUOTE_ID.to_owned(),

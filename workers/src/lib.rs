@@ -27,10 +27,11 @@ pub enum Role {
     Sweeper,
     Reporter,
     MailDelivery,
+    X402Settlement,
 }
 
 impl Role {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::DepositMatching,
         Self::ExpiryTimer,
         Self::IpnDelivery,
@@ -41,6 +42,7 @@ impl Role {
         Self::Sweeper,
         Self::Reporter,
         Self::MailDelivery,
+        Self::X402Settlement,
     ];
 
     pub const fn name(self) -> &'static str {
@@ -55,6 +57,7 @@ impl Role {
             Self::Sweeper => "sweeper",
             Self::Reporter => "reporter",
             Self::MailDelivery => "mail-delivery",
+            Self::X402Settlement => "x402-settlement",
         }
     }
 }
@@ -101,6 +104,7 @@ pub async fn run(role: Role, agent: Agent) {
         Role::Sweeper => role::sweeper::run(&agent).await,
         Role::Reporter => role::reporter::run(&agent).await,
         Role::MailDelivery => role::mail_delivery::run(&agent).await,
+        Role::X402Settlement => role::x402_settlement::run(&agent).await,
     }
     tracing::info!(%role, "stopped");
 }

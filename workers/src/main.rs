@@ -35,7 +35,7 @@ use tokio_util::sync::CancellationToken;
 )]
 struct Arguments {
     /// deposit-matching, expiry-timer, ipn-delivery, payout-batch, payout-webhook-delivery,
-    /// chain-watcher, rate-refresher, sweeper, reporter, mail-delivery, or all
+    /// chain-watcher, rate-refresher, sweeper, reporter, mail-delivery, x402-settlement, or all
     #[arg(required = true, value_name = "ROLE")]
     roles: Vec<String>,
 }

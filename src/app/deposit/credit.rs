@@ -72,8 +72,8 @@ impl Gateway {
         Ok(Settled { deposits, status: Some(invoice.view.status) })
     }
 
-    /// A deposit of no invoice funds a payout order, or is credited at a merchant's own address, or
-    /// came to an address that expects no payment.
+    /// A deposit of no invoice funds a payout order, is credited at a merchant's own address, pays
+    /// for a resource (x402), or came to an address that expects no payment.
     async fn match_without_invoice(
         &self,
         mut tx: Tx,
@@ -83,7 +83,10 @@ impl Gateway {
         let owner = owner.ok_or(MatchError::UnknownDeposit)?;
         let deposits = match owner.payout_order_id {
             Some(order_id) => self.fund_payout(&mut tx, order_id).await?,
-            None => self.settle_at_own_address(&mut tx, deposit_id).await?,
+            None => match self.settle_at_own_address(&mut tx, deposit_id).await? {
+                0 => self.book_x402(&mut tx, deposit_id).await?,
+                settled => settled,
+            },
         };
         tx.commit().await.map_err(StorageError::from)?;
         self.relay_wake.notify_one();

@@ -25,9 +25,20 @@ pub enum AccountsNotApart {
          account of a seed of its own; gatewayctl payouts accounts prints it"
     )]
     Shared { name: &'static str, other: &'static str },
+    #[error(
+        "x402.account is not set: settlements of programs need the xpub of an account that nothing else uses (m/44'/60'/3' of a seed \
+         of their own); gatewayctl payouts accounts --x402 prints it"
+    )]
+    X402Missing,
+    #[error(
+        "x402.account is the account of {0} too: whoever settles payments of programs could spend all that it receives. Take the \
+         account of a seed of its own; gatewayctl payouts accounts --x402 prints it"
+    )]
+    X402Shared(&'static str),
 }
 
 const GAS: &str = "gas";
+const X402: &str = "x402";
 
 /// By family; in the sandbox those of the published test seed stand in for missing ones.
 pub(crate) fn payout_keys(config: &Config) -> Result<HashMap<Family, AccountKey>, StartError> {
@@ -50,6 +61,12 @@ pub(crate) fn payout_keys(config: &Config) -> Result<HashMap<Family, AccountKey>
 pub(crate) fn gas_key(config: &Config) -> Result<Option<AccountKey>, StartError> {
     let text = config.payouts.accounts.gas.as_deref();
     parsed(config, Account::Gas, (Family::Evm, GAS), Realm::Main, text)
+}
+
+/// The account of the wallet that pays the gas of x402's settlements.
+pub(crate) fn x402_key(config: &Config) -> Result<Option<AccountKey>, StartError> {
+    let text = config.x402.account.as_deref();
+    parsed(config, Account::X402, (Family::Evm, X402), Realm::Main, text)
 }
 
 fn parsed(
@@ -77,6 +94,12 @@ pub fn xpubs_of(config: &Config, seed: &[u8; SEED_BYTES]) -> Vec<(&'static str, 
     payouts.into_iter().chain([gas]).filter_map(|(name, key)| Some((name, key?))).collect()
 }
 
+/// The account key of a seed for the wallet that pays the gas of x402's settlements, as
+/// `x402.account` takes it; `None` for a seed that gives no key.
+pub fn x402_xpub_of(seed: &[u8; SEED_BYTES]) -> Option<String> {
+    Account::X402.xpub(seed, Family::Evm, Realm::Main)
+}
+
 impl Gateway {
     /// The families on whose networks payouts are offered.
     pub(crate) fn families_paid_from(&self) -> Vec<Family> {
@@ -92,6 +115,24 @@ impl Gateway {
     /// The address of the gas wallet, which needs no key to be known: operators send it coins.
     pub fn gas_address(&self) -> Option<String> {
         self.gas_key.as_ref()?.address(0).ok()
+    }
+
+    /// Keeps the wallet that pays the gas of x402's settlements apart from all that receives money;
+    /// nothing where x402 is off, and in the sandbox.
+    pub(crate) fn check_x402_apart(&self) -> Result<(), AccountsNotApart> {
+        if self.config.is_sandbox() || !self.config.x402.enabled {
+            return Ok(());
+        }
+        let first = |key: &AccountKey| key.address(0).ok();
+        let own = self.x402_key.as_ref().ok_or(AccountsNotApart::X402Missing)?;
+        let others = [
+            ("invoices", self.account_keys.get(&Family::Evm)),
+            ("payouts", self.payout_keys.get(&Family::Evm)),
+            ("the gas of payouts", self.gas_key.as_ref()),
+        ];
+        let shared =
+            others.into_iter().find(|(_, key)| key.is_some_and(|key| first(key) == first(own)));
+        shared.map_or(Ok(()), |(other, _)| Err(AccountsNotApart::X402Shared(other)))
     }
 
     /// Everything that keeps payouts, gas and invoices apart; nothing where payouts are off, and in

@@ -14,6 +14,8 @@ pub enum Account {
     Invoices,
     Payouts,
     Gas,
+    /// The wallet that pays the gas of x402's settlements.
+    X402,
 }
 
 impl Account {
@@ -22,6 +24,7 @@ impl Account {
             Self::Invoices => 0,
             Self::Payouts => 1,
             Self::Gas => 2,
+            Self::X402 => 3,
         }
     }
 
@@ -84,7 +87,7 @@ mod tests {
         let seed = hex::decode(sandbox::seed()).unwrap();
         let mut seen = std::collections::HashSet::new();
         for family in FAMILIES {
-            for account in [Account::Invoices, Account::Payouts, Account::Gas] {
+            for account in [Account::Invoices, Account::Payouts, Account::Gas, Account::X402] {
                 let xpub = account.xpub(&seed, family, Realm::Main).unwrap();
                 let public = AccountKey::parse(family, &xpub).unwrap();
                 let private = account.receiving(&seed, family, Realm::Main).unwrap();

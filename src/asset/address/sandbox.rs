@@ -136,7 +136,7 @@ pub fn spending_key(account: Account, realm: Realm, family: Family) -> Option<&'
 static SPENDING_KEYS: LazyLock<Vec<(Account, Family, Realm, String)>> = LazyLock::new(|| {
     let seed = hex::decode(JUNK_SEED).unwrap_or_default();
     let mut keys = Vec::new();
-    for account in [Account::Payouts, Account::Gas] {
+    for account in [Account::Payouts, Account::Gas, Account::X402] {
         for family in Family::ALL {
             for realm in [Realm::Main, Realm::Regtest] {
                 let key = account.xpub(&seed, family, realm);

@@ -197,8 +197,8 @@ impl Command {
             Self::Deliveries(command) => command.run(&open().await?).await,
             Self::DeadLetters(command) => command.run(&open().await?).await,
             // Both run where the seed is, which need not be where the database is.
-            Self::Payouts(payouts::Payouts::SealSeed) => payout_seed::seal(),
-            Self::Payouts(payouts::Payouts::Accounts) => payout_seed::accounts(),
+            Self::Payouts(payouts::Payouts::SealSeed(wallet)) => wallet.seal(),
+            Self::Payouts(payouts::Payouts::Accounts(wallet)) => wallet.accounts(),
             Self::Payouts(command) => command.run(&open().await?, json).await,
             Self::Currency(command) => command.run(&open().await?).await,
             Self::Ledger(command) => command.run(&open().await?).await,

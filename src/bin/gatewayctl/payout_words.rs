@@ -143,10 +143,12 @@ pub const PAYOUTS_SEAL: &str = concat!(
     "\
 No server is asked. It opens under GATEWAY_PAYOUTS__SEED_KEY only, which should be set here and in the
 payout-batch role and nowhere else; without it, under GATEWAY_MASTER_KEY. Only the payout-batch role needs a
-payout seed, and only the machine that exports pools one of theirs.
+payout seed, and only the machine that exports pools one of theirs. With --x402 it opens under
+GATEWAY_X402__SEED_KEY in the x402-settlement role.
 
 Examples:
-  gatewayctl payouts seal-seed <seed.hex >payout-seed.sealed",
+  gatewayctl payouts seal-seed <seed.hex >payout-seed.sealed
+  gatewayctl payouts seal-seed --x402 <x402-seed.hex >x402-seed.sealed",
     "\n\nEnvironment:\n  \
      GATEWAY_MASTER_KEY  64 hex characters, the same as the programs have that read the file"
 );
@@ -154,10 +156,12 @@ Examples:
 pub const PAYOUTS_ACCOUNTS: &str = concat!(
     "\
 Public keys only; no server is asked. Make the seed for payouts alone: with the seed of the invoices, whoever may
-pay out could spend all that every invoice receives, and production refuses it.
+pay out could spend all that every invoice receives, and production refuses it. With --x402 it prints x402.account
+of a seed that is made for x402 alone.
 
 Examples:
-  gatewayctl payouts accounts <seed.hex >>gateway.toml",
+  gatewayctl payouts accounts <seed.hex >>gateway.toml
+  gatewayctl payouts accounts --x402 <x402-seed.hex",
     "\n\nEnvironment:\n  \
      GATEWAY_MASTER_KEY  64 hex characters; GATEWAY_CONFIG names the settings file of test chains"
 );

@@ -75,10 +75,10 @@ pub enum Payouts {
     Limits(payout_limits::Limits),
     /// Seal a wallet's seed (64 bytes in hex, on stdin) for payouts.seed_file
     #[command(after_help = payout_words::PAYOUTS_SEAL)]
-    SealSeed,
+    SealSeed(payout_seed::Wallet),
     /// Print the accounts of a seed (64 bytes in hex, on stdin) for payouts.accounts
     #[command(after_help = payout_words::PAYOUTS_ACCOUNTS)]
-    Accounts,
+    Accounts(payout_seed::Wallet),
 }
 
 #[derive(Args)]
@@ -233,8 +233,8 @@ impl Payouts {
             }
             Self::Resume(at) => at.resume(gateway).await,
             Self::Limits(limits) => limits.run(gateway).await,
-            Self::SealSeed => payout_seed::seal(),
-            Self::Accounts => payout_seed::accounts(),
+            Self::SealSeed(wallet) => wallet.seal(),
+            Self::Accounts(wallet) => wallet.accounts(),
         }
     }
 }

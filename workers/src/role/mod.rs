@@ -12,3 +12,4 @@ pub mod rate_refresher;
 mod reconcile;
 pub mod reporter;
 pub mod sweeper;
+pub mod x402_settlement;

@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use super::{FollowError, Follower};
 use crate::{
-    app::Gateway,
+    app::{Gateway, x402},
     chain::ChainSource,
     deposit::{BookedAs, FoundBy},
     invoice::lifecycle::{self, Event},
@@ -63,6 +63,7 @@ async fn reverse(
     if owner.is_some_and(|owner| owner.invoice_id.is_none() && owner.payout_order_id.is_none()) {
         reverse_at_own_address(tx, lost, booked_as).await?;
     }
+    x402::book::reverse(tx, lost, booked_as).await?;
     let still_counted = counted.map_or(still_counted && !taken_back, |counted| !counted.is_zero());
     deposits::mark_reversed(tx, lost.id, still_counted).await?;
     if let Some(counted) = counted.filter(|counted| !counted.is_zero()) {

@@ -1,0 +1,347 @@
+//! Following settlements: sending stored bytes, again after any doubt, raising the price when the
+//! market does, and the end.
+
+use std::time::Duration;
+
+use super::{GasWallet, X402Error, token::Token};
+use crate::{
+    app::{Gateway, payout::payers::Payers},
+    asset::catalogue::Catalogue,
+    chain::pay::{Mined, Sent, Standing, Wanted},
+    fail_point::fail_point,
+    ledger::{Account, Entry, EntryKind},
+    payout::{
+        batch::{self, Move, Seen, Signed as Prospect},
+        eip1559,
+        fee::Fee,
+    },
+    storage::{
+        PgConnection, StorageError, alerts, ledger,
+        x402::following::{self, End, OpenSettlement, Version},
+    },
+    x402::{
+        Reason,
+        settlement::{Event, after},
+    },
+};
+
+/// Time without a block after which more is offered: a client waits for it.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+impl Gateway {
+    /// Sends what was signed and not sent. `true` if anything was.
+    pub(super) async fn send_settlements(
+        &self,
+        open: &[OpenSettlement],
+        payers: &Payers,
+    ) -> Result<bool, X402Error> {
+        let mut sent = false;
+        for settlement in open {
+            let is_new = !settlement.versions.is_empty() && settlement.sent_for_seconds.is_none();
+            if is_new {
+                self.send_settlement(settlement, payers).await?;
+                sent = true;
+            }
+        }
+        Ok(sent)
+    }
+
+    /// Hands the newest version in. A node's answer decides nothing but whether it has it: bytes
+    /// that it refuses may be in the chain, and are looked for from now on.
+    async fn send_settlement(
+        &self,
+        settlement: &OpenSettlement,
+        payers: &Payers,
+    ) -> Result<(), X402Error> {
+        let Some(version) = settlement.versions.last() else { return Ok(()) };
+        fail_point("x402.sending");
+        let answer = payers.payer.send(&version.raw, &version.tx_hash).await?;
+        fail_point("x402.sent");
+        if let Sent::Refused(reason) = answer {
+            tracing::warn!(tx.hash = version.tx_hash, reason, "a node refuses a settlement");
+        }
+        let mut connection = self.db.connection().await?;
+        following::mark_sent(&mut connection, settlement.id).await?;
+        Ok(())
+    }
+
+    /// Looks for those of `due` that were sent. `true` if anything changed.
+    pub(super) async fn follow_settlements(
+        &self,
+        token: &Token,
+        due: Vec<&OpenSettlement>,
+        (payers, wallet): (&Payers, &GasWallet),
+    ) -> Result<bool, X402Error> {
+        let sent: Vec<_> = due.into_iter().filter(|one| one.sent_for_seconds.is_some()).collect();
+        if sent.is_empty() {
+            return Ok(false);
+        }
+        let required = self.config.chain(token.network).confirmations;
+        let wanted: Vec<_> = sent.iter().map(|one| wanted(one)).collect();
+        let standings = payers.standings(&wanted, required).await?;
+        let mut asked = None;
+        let mut changed = false;
+        for (settlement, standing) in sent.into_iter().zip(&standings) {
+            let cap = self.config.chain(token.network).fee_rate_max;
+            let prospect = prospect(settlement, cap, asked);
+            let next = batch::next_move(prospect, standing.seen, required);
+            if matches!(next, Move::Wait | Move::Send | Move::Replace) {
+                // A block that a reorg took away is noted before anything is sent again.
+                changed |= self.note_standing(settlement, standing).await?;
+            }
+            match next {
+                Move::Wait => {}
+                Move::Send => self.send_settlement(settlement, payers).await?,
+                Move::Replace => {
+                    if asked.is_none() {
+                        asked = self.affordable_gas(token, payers).await?;
+                    }
+                    let offer = (asked, cap);
+                    changed |=
+                        self.raise_settlement(token, settlement, offer, (payers, wallet)).await?;
+                }
+                Move::Succeeded => {
+                    changed |=
+                        self.end_settlement(token, settlement, standing, Event::Moved).await?;
+                }
+                Move::Failed => {
+                    changed |=
+                        self.end_settlement(token, settlement, standing, Event::Reverted).await?;
+                }
+                Move::Alarm => {
+                    changed |= self.alarm_settlement(token, settlement, standing).await?;
+                }
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Notes the block that holds it now, or that none does any more: a reorg sends the same bytes
+    /// again. Only a block with the token's own log answers anybody.
+    async fn note_standing(
+        &self,
+        settlement: &OpenSettlement,
+        standing: &Standing,
+    ) -> Result<bool, StorageError> {
+        let mined = standing.mined.as_ref();
+        let has_moved = matches!(standing.seen, Seen::Mined { succeeded: true, .. });
+        let moved_by = mined.filter(|_| has_moved).map(|mined| mined.hash.as_str());
+        let height = mined.map(|mined| mined.height);
+        let is_news =
+            height != settlement.height || moved_by.is_some() && settlement.answered_hash.is_none();
+        if !is_news {
+            return Ok(false);
+        }
+        let mut connection = self.db.connection().await?;
+        following::note_block(&mut connection, settlement.id, height, moved_by).await?;
+        fail_point("x402.answered");
+        Ok(true)
+    }
+
+    /// The same nonce and the same call with a higher fee, so that only one of the two can ever
+    /// confirm.
+    async fn raise_settlement(
+        &self,
+        token: &Token,
+        settlement: &OpenSettlement,
+        (asked, cap): (Option<Fee>, u128),
+        (payers, wallet): (&Payers, &GasWallet),
+    ) -> Result<bool, X402Error> {
+        let node = payers.payer.evm().ok_or(X402Error::NotOffered)?;
+        let (Some(last), Some(tx_nonce)) = (settlement.versions.last(), settlement.tx_nonce) else {
+            return Ok(false);
+        };
+        let is_own = settlement.sender.as_deref() == Some(wallet.address());
+        let Some(fee) = last.fee.raised(asked.unwrap_or(last.fee), cap).filter(|_| is_own) else {
+            return Ok(false);
+        };
+        let Ok(before) = eip1559::read_own(&last.raw) else { return Ok(false) };
+        let cost = self.gas_usd(token, fee.most(before.gas_limit.into())).await?;
+        let limit = rust_decimal::Decimal::from(self.config.x402.gas_transaction_usd_max);
+        let Some(cost) = cost.filter(|cost| *cost <= limit) else { return Ok(false) };
+        let nonce = u64::try_from(tx_nonce).unwrap_or(u64::MAX);
+        let made = node.sign_call(
+            wallet.key(),
+            wallet.address(),
+            (nonce, before.gas_limit, fee),
+            (before.to, before.data),
+        )?;
+        let version = Version { version: last.version + 1, raw: made.raw, tx_hash: made.hash, fee };
+        let mut tx = self.db.begin().await?;
+        match following::add_version(&mut tx, settlement.id, &version, cost).await {
+            // Another worker was first.
+            Err(StorageError::Constraint { .. }) => return Ok(false),
+            other => other?,
+        }
+        tx.commit().await.map_err(StorageError::from)?;
+        fail_point("x402.replaced");
+        tracing::info!(settlement.id = %settlement.id, "a settlement offers more for its place");
+        Ok(true)
+    }
+
+    /// Ends a settlement whose transaction is final, and books the gas. What it moved is the
+    /// watcher's to book.
+    async fn end_settlement(
+        &self,
+        token: &Token,
+        settlement: &OpenSettlement,
+        standing: &Standing,
+        event: Event,
+    ) -> Result<bool, StorageError> {
+        // A node that reports the end without the block gives no evidence.
+        let Some(mined) = &standing.mined else { return Ok(false) };
+        let has_moved = event == Event::Moved;
+        let why = "the token refused the transfer when it was mined";
+        let end = End {
+            from: settlement.state,
+            to: after(settlement.state, event),
+            reason: (!has_moved).then_some(Reason::Transaction.as_str()),
+            message: (!has_moved).then_some(why),
+            tx_hash: Some(&mined.hash),
+            fee: Some(mined.fee),
+            height: Some(mined.height),
+        };
+        let mut tx = self.db.begin().await?;
+        if !following::end(&mut tx, settlement.id, &end).await? {
+            return Ok(false);
+        }
+        book_gas(&mut tx, token, settlement, mined).await?;
+        if !has_moved {
+            alert_of_lost(&mut tx, settlement, &mined.hash).await?;
+        }
+        fail_point("x402.ending");
+        tx.commit().await?;
+        fail_point("x402.ended");
+        let result = if has_moved { "settled" } else { "reverted" };
+        count_end(token, result, true);
+        Ok(true)
+    }
+
+    /// A transaction without the token's own log of the movement is none: the token lies, or is
+    /// not the one that we know. One whose nonce another transaction used was not ours to send, and
+    /// can never be mined.
+    async fn alarm_settlement(
+        &self,
+        token: &Token,
+        settlement: &OpenSettlement,
+        standing: &Standing,
+    ) -> Result<bool, StorageError> {
+        let (kind, what, is_displaced) = match standing.seen {
+            Seen::Unexplained { .. } => {
+                ("x402_unexplained", "succeeded without the token's log of the payment", false)
+            }
+            Seen::Nowhere | Seen::Waiting | Seen::Mined { .. } | Seen::Displaced => {
+                ("x402_displaced", "lost its nonce to a transaction that is not ours", true)
+            }
+        };
+        let hash = settlement.versions.last().map_or("", |version| version.tx_hash.as_str());
+        let detail = format!("{hash} on {} {what}", token.network);
+        let mut tx = self.db.begin().await?;
+        alerts::raise(&mut tx, kind, &settlement.id.to_string(), &detail).await?;
+        let has_ended = is_displaced && end_displaced(&mut tx, settlement).await?;
+        if has_ended {
+            alert_of_lost(&mut tx, settlement, hash).await?;
+        }
+        tx.commit().await?;
+        if is_displaced {
+            count_end(token, "displaced", has_ended);
+            return Ok(has_ended);
+        }
+        self.end_settlement(token, settlement, standing, Event::Reverted).await
+    }
+}
+
+/// Ends a settlement that can never be mined. While it was open, its payer could promise nothing
+/// else of the same balance. It cost nothing: the gas was another transaction's.
+async fn end_displaced(
+    tx: &mut PgConnection,
+    settlement: &OpenSettlement,
+) -> Result<bool, StorageError> {
+    let end = End {
+        from: settlement.state,
+        to: after(settlement.state, Event::Displaced),
+        reason: Some(Reason::Settling.as_str()),
+        message: Some("the transaction lost its nonce; sign another authorization"),
+        tx_hash: None,
+        fee: None,
+        height: None,
+    };
+    following::end(tx, settlement.id, &end).await
+}
+
+/// Alerts to a settlement that was answered from a block which a reorg replaced, and failed later:
+/// afterwards the payer's money was gone, or his nonce, or ours.
+async fn alert_of_lost(
+    tx: &mut PgConnection,
+    settlement: &OpenSettlement,
+    hash: &str,
+) -> Result<(), StorageError> {
+    if settlement.answered_hash.is_none() {
+        return Ok(());
+    }
+    let detail = format!("{hash} was answered as settled and failed later");
+    alerts::raise(tx, "x402_lost", &settlement.id.to_string(), &detail).await?;
+    Ok(())
+}
+
+fn count_end(token: &Token, result: &'static str, has_ended: bool) {
+    let network = token.network.name();
+    metrics::counter!("x402_ended_total", "network" => network, "result" => result)
+        .increment(u64::from(has_ended));
+}
+
+async fn book_gas(
+    tx: &mut PgConnection,
+    token: &Token,
+    settlement: &OpenSettlement,
+    mined: &Mined,
+) -> Result<(), StorageError> {
+    if mined.fee.is_zero() {
+        return Ok(());
+    }
+    let entry = Entry {
+        kind: EntryKind::NetworkFee,
+        source: settlement.id,
+        asset: Catalogue::get().native(token.network).token_id(),
+        debit: Account::Treasury,
+        credit: Account::X402Gas(token.network),
+        amount: mined.fee,
+    };
+    ledger::book(tx, &entry).await
+}
+
+fn wanted(settlement: &OpenSettlement) -> Wanted {
+    let versions = &settlement.versions;
+    Wanted {
+        sender: settlement.sender.clone().unwrap_or_default(),
+        nonce: settlement.tx_nonce.and_then(|nonce| nonce.try_into().ok()).unwrap_or(u64::MAX),
+        hashes: versions.iter().rev().map(|version| version.tx_hash.clone()).collect(),
+        raw: versions.first().map(|version| version.raw.clone()).unwrap_or_default(),
+    }
+}
+
+fn prospect(settlement: &OpenSettlement, cap: u128, asked: Option<Fee>) -> Prospect {
+    let last = settlement.versions.last().map(|version| version.fee);
+    let seconds = |seconds: i64| Duration::from_secs(seconds.try_into().unwrap_or(0));
+    Prospect {
+        sent_for: settlement.sent_for_seconds.map(seconds),
+        versions: settlement.versions.len().try_into().unwrap_or(u32::MAX),
+        can_pay_more: last.is_some_and(|fee| fee.raised(fee, cap).is_some()),
+        outbid: asked.zip(last).is_some_and(|(asked, last)| asked.rate > last.rate),
+        patience: PATIENCE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A gas limit beyond it is refused before it is signed, so the bound of a raise is known.
+    #[test]
+    fn a_raise_stops_at_the_operator_s_cap() {
+        let fee = Fee { tip: 1, ..Fee::of(100) };
+        assert!(fee.raised(fee, 113).is_some());
+        assert!(fee.raised(fee, 112).is_none());
+        assert!(crate::x402::call::GAS_MAX > 100_000);
+    }
+}

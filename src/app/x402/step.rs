@@ -1,0 +1,119 @@
+//! One step of the role with a network: send, follow, sign, send.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use super::{GasWallet, X402Error};
+use crate::{
+    app::Gateway,
+    asset::Network,
+    storage::x402::following::{self, OpenSettlement},
+};
+
+/// Settlements of one network that are looked at in one step, in no block and in one; the oldest
+/// come first.
+const OPEN_MAX: i64 = 200;
+/// Time between two looks for the blocks of settlements, for which their payers wait.
+const LOOK_FOR_BLOCKS: Duration = Duration::from_millis(250);
+/// The same for those that wait in a block for their confirmations. They are many where finality is
+/// slow, and a node counts every question.
+const LOOK_AT_BLOCKS: Duration = Duration::from_secs(2);
+
+/// When the chain of a network was last asked about settlements in no block, and in one.
+#[derive(Default)]
+pub(super) struct Looks(Mutex<HashMap<(Network, bool), Instant>>);
+
+impl Looks {
+    /// Returns true, and takes note, if the last look was long enough ago.
+    fn is_due(&self, network: Network, in_block: bool) -> bool {
+        let pause = if in_block { LOOK_AT_BLOCKS } else { LOOK_FOR_BLOCKS };
+        let mut looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = looks.get(&(network, in_block)).is_none_or(|at| at.elapsed() >= pause);
+        if is_due {
+            looks.insert((network, in_block), Instant::now());
+        }
+        is_due
+    }
+
+    fn due<'a>(&self, network: Network, open: &'a [OpenSettlement]) -> Vec<&'a OpenSettlement> {
+        let [for_blocks, at_blocks] = [false, true].map(|in_block| self.is_due(network, in_block));
+        let is_due =
+            |one: &&OpenSettlement| if one.height.is_some() { at_blocks } else { for_blocks };
+        open.iter().filter(is_due).collect()
+    }
+}
+
+impl Gateway {
+    /// Takes the steps that are due for a network's settlements. `true` if anything changed, so
+    /// that the next step is due at once.
+    pub async fn step_x402(&self, network: Network, wallet: &GasWallet) -> Result<bool, X402Error> {
+        let mut connection = self.db.connection().await?;
+        let mut open = following::open(&mut connection, network, OPEN_MAX).await?;
+        drop(connection);
+        if open.is_empty() {
+            return Ok(false);
+        }
+        let (token, payers) = (self.x402_token(network).await?, self.x402_payers(network)?);
+        let parts = (payers.as_ref(), wallet);
+        // What was signed goes first: a crash may have come between its commit and its sending.
+        let sent = self.send_settlements(&open, &payers).await?;
+        let due = self.x402.looks.due(network, &open);
+        let followed = self.follow_settlements(&token, due, parts).await;
+        if followed.is_err() || sent {
+            let mut connection = self.db.connection().await?;
+            open = following::open(&mut connection, network, OPEN_MAX).await?;
+        }
+        let signed = self.sign_settlements(&token, &open, parts).await?;
+        if signed {
+            let mut connection = self.db.connection().await?;
+            open = following::open(&mut connection, network, OPEN_MAX).await?;
+            drop(connection);
+            self.send_settlements(&open, &payers).await?;
+        }
+        Ok(followed? || signed)
+    }
+
+    /// Sets the gauges of waiting settlements and of the gas that is left.
+    pub async fn measure_x402(
+        &self,
+        network: Network,
+        wallet: &GasWallet,
+    ) -> Result<(), X402Error> {
+        let mut connection = self.db.connection().await?;
+        let backlog = following::backlog(&mut connection).await?;
+        drop(connection);
+        let waiting =
+            backlog.iter().find(|(name, _)| name == network.name()).map_or(0, |row| row.1);
+        let waiting = u32::try_from(waiting).unwrap_or(u32::MAX);
+        metrics::gauge!("x402_open_settlements", "network" => network.name()).set(waiting);
+        let payers = self.x402_payers(network)?;
+        let node = payers.payer.evm().ok_or(X402Error::NotOffered)?;
+        let each = node.gas_price().await?.most(GAS_OF_ONE).max(1);
+        if let Some(coins) = payers.payer.coins_for_gas(wallet.address()).await? {
+            let left = u32::try_from(coins.get() / each).unwrap_or(u32::MAX);
+            metrics::gauge!("x402_gas_settlements", "network" => network.name()).set(left);
+        }
+        Ok(())
+    }
+}
+
+/// Gas of a usual settlement of USDC.
+const GAS_OF_ONE: u128 = 90_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_is_asked_again_after_a_pause_and_apart_from_others() {
+        let looks = Looks::default();
+        for in_block in [false, true] {
+            assert!(looks.is_due(Network::Base, in_block));
+            assert!(!looks.is_due(Network::Base, in_block));
+            assert!(looks.is_due(Network::Polygon, in_block));
+        }
+    }
+}
