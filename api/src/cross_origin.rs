@@ -14,6 +14,10 @@ use crate::{Access, endpoints, matched_path};
 /// A day, which is more than browsers keep it.
 const KEPT_SECONDS: HeaderValue = HeaderValue::from_static("86400");
 
+/// Headers of answers that scripts may read; the last ones carry terms and outcomes of x402.
+const EXPOSED: &str =
+    "retry-after, x-request-id, payment-required, payment-response, x-payment-response";
+
 /// True if the table of endpoints asks for no key at the path of `request`.
 fn is_open(request: &Request) -> bool {
     static OPEN: LazyLock<Vec<&str>> = LazyLock::new(|| {
@@ -41,7 +45,7 @@ pub async fn allow_any_page(request: Request, next: Next) -> Response {
     };
     let headers = response.headers_mut();
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    let exposed = HeaderValue::from_static("retry-after, x-request-id");
+    let exposed = HeaderValue::from_static(EXPOSED);
     headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
     response
 }

@@ -27,6 +27,12 @@ pub enum ApiError {
     LinkNotFound,
     DeviceNotFound,
     SubscriptionNotFound,
+    /// No resource of the merchant (x402).
+    ResourceNotFound,
+    /// A body that is no request of x402.
+    X402InvalidPayload,
+    /// Programs cannot pay this, or there.
+    X402Unsupported,
     UnknownPath,
     MethodNotAllowed,
     /// No report of this month, or none yet.
@@ -102,6 +108,9 @@ impl ApiError {
             Self::DeviceNotFound => (StatusCode::NOT_FOUND, "DEVICE_NOT_FOUND"),
             Self::ReportNotFound => (StatusCode::NOT_FOUND, "REPORT_NOT_FOUND"),
             Self::SubscriptionNotFound => (StatusCode::NOT_FOUND, "SUBSCRIPTION_NOT_FOUND"),
+            Self::ResourceNotFound => (StatusCode::NOT_FOUND, "RESOURCE_NOT_FOUND"),
+            Self::X402InvalidPayload => (StatusCode::BAD_REQUEST, "X402_INVALID_PAYLOAD"),
+            Self::X402Unsupported => (StatusCode::BAD_REQUEST, "X402_UNSUPPORTED"),
             Self::UnknownPath => (StatusCode::NOT_FOUND, "NOT_FOUND"),
             Self::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED"),
             Self::NoEligibleCurrencies => {
@@ -148,6 +157,13 @@ impl ApiError {
                 "there is no report of this month: it is not over or not reported yet, or before the merchant"
             }
             Self::SubscriptionNotFound => "no subscription has this id",
+            Self::ResourceNotFound => "no resource of yours has this id",
+            Self::X402InvalidPayload => {
+                "the body must be JSON of x402: x402Version, paymentPayload and paymentRequirements"
+            }
+            Self::X402Unsupported => {
+                "programs cannot pay this by x402; see GET /v1/x402/supported for the networks"
+            }
             Self::UnknownPath => "there is nothing at this path",
             Self::MethodNotAllowed => "this path does not take this method",
             Self::NoEligibleCurrencies => "no currency that you accept is eligible for this amount",
@@ -274,7 +290,10 @@ mod tests {
         (503, "EXPORT_HISTORY_UNAVAILABLE"),
     ];
     /// Ours, for cases without a row in the specification's table.
-    const OURS: [(u16, &str); 6] = [
+    const OURS: [(u16, &str); 9] = [
+        (400, "X402_INVALID_PAYLOAD"),
+        (400, "X402_UNSUPPORTED"),
+        (404, "RESOURCE_NOT_FOUND"),
         (404, "NOT_FOUND"),
         (404, "EVENT_NOT_FOUND"),
         (404, "LINK_NOT_FOUND"),
@@ -298,6 +317,9 @@ mod tests {
             LinkNotFound,
             DeviceNotFound,
             SubscriptionNotFound,
+            ResourceNotFound,
+            X402InvalidPayload,
+            X402Unsupported,
             UnknownPath,
             MethodNotAllowed,
             NoEligibleCurrencies,

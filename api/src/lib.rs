@@ -31,6 +31,7 @@ pub mod sandbox;
 pub mod status;
 pub mod subscription;
 pub mod till;
+pub mod x402;
 
 use std::{sync::Arc, time::Duration};
 
@@ -136,6 +137,7 @@ pub fn endpoints() -> Vec<Endpoint> {
     all.extend(device_endpoints());
     all.extend(subscription_endpoints());
     all.extend(export_endpoints());
+    all.extend(x402_endpoints());
     all
 }
 
@@ -215,6 +217,39 @@ fn export_endpoints() -> [Endpoint; 3] {
     ]
 }
 
+fn x402_endpoints() -> [Endpoint; 11] {
+    use Access::{Anyone, Merchant};
+    use ApiError::{
+        MerchantSuspended, PaymentNotFound, PolledTooOften, ResourceNotFound, X402InvalidPayload,
+        X402Unsupported,
+    };
+    use x402::{catalogue, facilitator, pay, resource};
+    const PUBLIC: &[ApiError] = &[INVALID, PolledTooOften];
+    const ASKED: &[ApiError] = &[INVALID, X402InvalidPayload];
+    const CREATED: &[ApiError] = &[INVALID, BELOW_MINIMUM, X402Unsupported, MerchantSuspended];
+    const LISTED: &[ApiError] = &[INVALID];
+    const READ: &[ApiError] = &[ResourceNotFound];
+    const PAID: &[ApiError] = &[X402Unsupported, PaymentNotFound, PolledTooOften];
+    let row =
+        |method, path, access, errors, handler| Endpoint { method, path, access, errors, handler };
+    let get_of = |path, access, errors, handler| row(Method::GET, path, access, errors, handler);
+    let (own, one) = ("/v1/x402/resources", "/v1/x402/resources/{id}");
+    let (listed, found) = ("/v1/x402/discovery/resources", "/v1/x402/discovery/search");
+    [
+        get_of("/v1/x402/discovery", Anyone, PUBLIC, get(catalogue::discovery)),
+        get_of(listed, Anyone, PUBLIC, get(catalogue::list)),
+        get_of(found, Anyone, PUBLIC, get(catalogue::search)),
+        get_of("/v1/x402/supported", Anyone, &[], get(facilitator::supported)),
+        row(Method::POST, "/v1/x402/verify", Merchant, ASKED, post(facilitator::verify)),
+        row(Method::POST, "/v1/x402/settle", Merchant, ASKED, post(facilitator::settle)),
+        row(Method::POST, own, Merchant, CREATED, post(resource::create)),
+        get_of(own, Merchant, LISTED, get(resource::list)),
+        get_of(one, Merchant, READ, get(resource::read)),
+        row(Method::DELETE, one, Merchant, READ, delete(resource::delete)),
+        get_of("/v1/x402/pay/{id}", Anyone, PAID, get(pay::pay)),
+    ]
+}
+
 /// The merchant API under `{base_url}`.
 pub fn api_router(gateway: State) -> Router {
     // An answer that needs no key holds no secret that its length could give away.
@@ -283,22 +318,47 @@ pub fn checkout_router(gateway: State) -> Router {
 
 /// Unknown paths, wrong methods, panics and slow handlers all answer with the envelope.
 fn finish(routes: Router<State>, gateway: State) -> Router {
-    let usual = Duration::from_secs(gateway.config.api.request_timeout_seconds);
+    let limits = Limits {
+        usual: Duration::from_secs(gateway.config.api.request_timeout_seconds),
+        settling: Duration::from_secs(gateway.config.x402.settle_wait_seconds)
+            .saturating_add(BESIDE_THE_WAIT),
+    };
     routes
         .fallback(|| async { ApiError::UnknownPath })
         .method_not_allowed_fallback(|| async { ApiError::MethodNotAllowed })
         .layer(middleware::from_fn(cross_origin::allow_any_page))
         .layer(CatchPanicLayer::custom(|_| ApiError::panicked().into_response()))
-        .layer(middleware::from_fn(move |request, next| within(usual, request, next)))
+        .layer(middleware::from_fn(move |request, next| within(limits, request, next)))
         .with_state(gateway)
 }
 
-async fn within(usual: Duration, request: Request, next: Next) -> Response {
+/// Time of a settlement beside the wait for its block.
+const BESIDE_THE_WAIT: Duration = Duration::from_secs(10);
+
+/// The longest that requests may take.
+#[derive(Clone, Copy)]
+struct Limits {
+    usual: Duration,
+    /// Of one that waits for a block.
+    settling: Duration,
+}
+
+impl Limits {
+    fn of(self, path: &str) -> Duration {
+        match path {
+            "/v1/x402/settle" | "/v1/x402/pay/{id}" => self.usual.max(self.settling),
+            // A year of records is read before the first byte of its answer.
+            path if path.starts_with("/v1/export/") => REQUEST_TIME_MAX,
+            _ => self.usual,
+        }
+    }
+}
+
+async fn within(limits: Limits, request: Request, next: Next) -> Response {
     let started = std::time::Instant::now();
     let method = request.method().clone();
     let path = matched_path(&request).unwrap_or("unmatched").to_owned();
-    // A year of records is read before the first byte of its answer.
-    let limit = if path.starts_with("/v1/export/") { REQUEST_TIME_MAX } else { usual };
+    let limit = limits.of(&path);
     let id = RequestId::of(request.headers());
     let header = request.headers().get(trace::HEADER).and_then(|value| value.to_str().ok());
     let caller = header.and_then(TraceContext::parse);

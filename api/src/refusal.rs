@@ -42,6 +42,9 @@ impl From<&ApiError> for General {
             | ApiError::LinkNotFound
             | ApiError::DeviceNotFound
             | ApiError::SubscriptionNotFound
+            | ApiError::ResourceNotFound
+            | ApiError::X402InvalidPayload
+            | ApiError::X402Unsupported
             | ApiError::UnknownPath
             | ApiError::MethodNotAllowed
             | ApiError::NoEligibleCurrencies

@@ -63,6 +63,7 @@ const GUIDES: &[Page] = &[
         "clients of the old API, unmodified",
         "docs/legacy.md"
     ),
+    page!("x402", "Sell an API call", "programs pay over HTTP (x402)", "docs/x402.md"),
     page!("payouts", "Mass payouts", "one order, many recipients", "docs/payouts.md"),
     page!(
         "non-custodial-payouts",

@@ -32,7 +32,7 @@ pub struct Event {
     /// The same as in its webhook: act on each id once.
     pub event_id: String,
     /// `invoice.created`, `.partial`, `.paid`, `.expired`, `.cancelled`; `late_deposit_received`,
-    /// `wrong_token_received`, `suspicious_token_received`, which change no status;
+    /// `wrong_token_received`, `suspicious_token_received`, which change no status; `x402.paid`;
     /// `subscription.started`, `.renewed`, `.past_due`, `.cancelled`, `.ended`,
     /// `.renewal_reminder`; `mass_payout.…` as in the payout webhooks. More may come.
     #[serde(rename = "type")]

@@ -27,7 +27,7 @@ use utoipa::{
 
 use crate::{
     balance, buyer_status, buyer_status::wire::SluggedError, catalogue, endpoints, error::Envelope,
-    event, export, link, nowpayments, payment, sandbox, status, subscription, till,
+    event, export, link, nowpayments, payment, sandbox, status, subscription, till, x402,
 };
 
 /// The name of the merchant's key in the document.
@@ -74,6 +74,17 @@ const MERCHANT_KEY: &str = "merchantKey";
         catalogue::route::estimate,
         catalogue::route::min_amount,
         buyer_status::route::status,
+        x402::catalogue::discovery,
+        x402::facilitator::supported,
+        x402::facilitator::verify,
+        x402::facilitator::settle,
+        x402::resource::create,
+        x402::resource::list,
+        x402::resource::read,
+        x402::resource::delete,
+        x402::catalogue::list,
+        x402::catalogue::search,
+        x402::pay::pay,
         status::status,
     ),
     // Named by parameters and errors, where nothing collects them by itself.
@@ -87,6 +98,7 @@ const MERCHANT_KEY: &str = "merchantKey";
         (name = "Prices", description = "The currencies to pay with, and present prices."),
         (name = "NOWPayments", description = "Views of the above in NOWPayments' shapes, for clients that were written for it. For merchants, with their API key."),
         (name = "Sandbox", description = "Payments and expiries without a chain or a wait, for a merchant's own tests. In production these paths do not exist."),
+        (name = "x402", description = "Programs pay over HTTP by a signature: a facilitator for the protocol's own clients, a merchant's resources, and a paywall for every invoice."),
         (name = "Buyers", description = "For buyers: the invoice's id is the only credential."),
         (name = "Service", description = "For monitoring."),
         (name = "Payouts on bitcoin, litecoin, dogecoin", description = "One transaction pays many. For merchants, with their API key."),
