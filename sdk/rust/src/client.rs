@@ -9,6 +9,7 @@ use crate::{
     error::{Error, Kind},
     lists::{Each, Events},
     transport::{Options, PATIENT, Request, Transport},
+    x402::X402,
 };
 
 /// A client. Clones share their connections.
@@ -41,6 +42,11 @@ impl Gateway {
     /// Those that you sign yourself.
     pub fn nc_payouts(&self) -> NcPayouts<'_> {
         NcPayouts(&self.transport)
+    }
+
+    /// Payments of programs over HTTP. Keep it: it remembers the terms of your resources.
+    pub fn x402(&self) -> X402 {
+        X402::new(self.transport.clone())
     }
 
     /// `OK` while the gateway is alive.

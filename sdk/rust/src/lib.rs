@@ -8,6 +8,7 @@ mod lists;
 mod receive;
 mod transport;
 mod webhooks;
+pub mod x402;
 
 pub use amount::{Amount, NoAmount};
 pub use client::{EventQuery, Gateway, MassPayouts, NcPayouts, PaymentQuery, Payments, PayoutQuery};

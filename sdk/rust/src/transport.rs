@@ -104,12 +104,37 @@ impl Transport {
         self.send(&request, |text| serde_json::from_slice(text).map_err(|error| error.to_string())).await
     }
 
+    /// As [`read`](Self::read), with one header of the answer.
+    pub(crate) async fn read_with<T: DeserializeOwned>(
+        &self,
+        request: Request,
+        name: &'static str,
+    ) -> Result<(T, Option<String>), Error> {
+        let seen = std::sync::Mutex::new(None);
+        let read = |text: &[u8]| serde_json::from_slice(text).map_err(|error| error.to_string());
+        let note = |headers: &header::HeaderMap| {
+            let value = headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+            *seen.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = value;
+        };
+        let answer = self.send_noting(&request, read, note).await?;
+        Ok((answer, seen.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)))
+    }
+
     pub(crate) async fn text(&self, request: Request) -> Result<String, Error> {
         self.send(&request, |text| String::from_utf8(text.to_vec()).map_err(|error| error.to_string())).await
     }
 
     /// Sends it until it is answered. Every request of this library can be sent twice.
     async fn send<T>(&self, request: &Request, read: impl Fn(&[u8]) -> Result<T, String>) -> Result<T, Error> {
+        self.send_noting(request, read, |_| ()).await
+    }
+
+    async fn send_noting<T>(
+        &self,
+        request: &Request,
+        read: impl Fn(&[u8]) -> Result<T, String>,
+        note: impl Fn(&header::HeaderMap),
+    ) -> Result<T, Error> {
         let options = &self.0.options;
         let url = self.url(request)?;
         let mut may_wait = request.max_wait.unwrap_or(options.max_wait);
@@ -117,7 +142,7 @@ impl Transport {
         let mut pause = FIRST_PAUSE;
         loop {
             let limit = options.timeout.min(deadline.saturating_duration_since(Instant::now()));
-            let failure = match self.attempt(request, url.clone(), limit, &read).await {
+            let failure = match self.attempt(request, url.clone(), limit, (&read, &note)).await {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };
@@ -148,7 +173,7 @@ impl Transport {
         request: &Request,
         url: Url,
         limit: Duration,
-        read: impl Fn(&[u8]) -> Result<T, String>,
+        (read, note): (impl Fn(&[u8]) -> Result<T, String>, impl Fn(&header::HeaderMap)),
     ) -> Result<T, Error> {
         let lost = |reason: String| Error::Connection { reason, idempotency_key: request.idempotency_key.clone() };
         let mut asked = self.0.http.request(request.method.clone(), url).timeout(limit);
@@ -167,6 +192,7 @@ impl Transport {
             Err(error) => return Err(lost(described(&error))),
         };
         let status = answer.status();
+        note(answer.headers());
         let after = answer.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
         // Whole seconds; the gateway sends no dates.
         let after =

@@ -1,10 +1,13 @@
 import type { Balance, BuyerStatus, ConfirmPayout, Currencies, Estimate, Event, MinAmount, NcFeeLevel, NcPayout, NcState, NewEventsResend, NewNcPayout, NewPayment, NewPayout, NewSandboxDeposit, OrderState, ItemStateName, Payment, PaymentDeposits, PaymentDetail, PayoutBatch, PayoutItem, PayoutOrder, FeeBearer, SandboxDeposit, WebhookTest, WebhookTestResult } from './contract.js';
 import { type CallOptions, type CreateOptions, type GatewayOptions, type Page, Transport } from './transport.js';
+import { X402 } from './x402.js';
 export type * from './contract.js';
 export type { CallOptions, CreateOptions, GatewayOptions, Page } from './transport.js';
 export * from './errors.js';
 export * from './webhooks.js';
 export * from './receive.js';
+export { X402, paidFetch, requirePayment } from './x402.js';
+export type { Charge, PaidRequest, PaidResponse, Settlement } from './x402.js';
 /** The gateway's API, version 1. */
 export declare class Gateway {
     #private;
@@ -15,6 +18,8 @@ export declare class Gateway {
     readonly evmMassPayouts: MassPayouts;
     /** Payouts that you sign yourself. */
     readonly ncPayouts: NcPayouts;
+    /** Payments of programs over HTTP. */
+    readonly x402: X402;
     constructor(options: GatewayOptions);
     /** `{ message: "OK" }` while the gateway is alive. */
     status(options?: CallOptions): Promise<{

@@ -1,9 +1,11 @@
 import { writeExact } from './amounts.js';
 import { ConflictError } from './errors.js';
 import { PATIENT, Transport, items, } from './transport.js';
+import { X402 } from './x402.js';
 export * from './errors.js';
 export * from './webhooks.js';
 export * from './receive.js';
+export { X402, paidFetch, requirePayment } from './x402.js';
 /** The gateway's API, version 1. */
 export class Gateway {
     payments;
@@ -13,6 +15,8 @@ export class Gateway {
     evmMassPayouts;
     /** Payouts that you sign yourself. */
     ncPayouts;
+    /** Payments of programs over HTTP. */
+    x402;
     #transport;
     constructor(options) {
         this.#transport = new Transport(options);
@@ -20,6 +24,7 @@ export class Gateway {
         this.massPayouts = new MassPayouts(this.#transport, '/v1/mass-payout');
         this.evmMassPayouts = new MassPayouts(this.#transport, '/v1/evm-mass-payout');
         this.ncPayouts = new NcPayouts(this.#transport);
+        this.x402 = new X402(this.#transport);
     }
     /** `{ message: "OK" }` while the gateway is alive. */
     status(options) {

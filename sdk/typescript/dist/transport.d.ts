@@ -31,6 +31,8 @@ export interface Request {
     idempotencyKey?: string;
     /** Amounts are exact strings only in answers about payments; all others have none as numbers. */
     answer?: 'payment' | 'payout' | 'text';
+    /** Gets the headers of the answer. */
+    seen?: (headers: Headers) => void;
 }
 /** Reading a long list may wait for the next minute's requests. */
 export declare const PATIENT = 90000;

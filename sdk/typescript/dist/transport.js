@@ -76,6 +76,7 @@ export class Transport {
         if (!response.ok) {
             return refusal(response.status, text, seconds(response.headers.get('retry-after')));
         }
+        request.seen?.(response.headers);
         if (request.answer === 'text')
             return { answer: text };
         try {

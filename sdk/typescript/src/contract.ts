@@ -404,7 +404,7 @@ export interface Event {
   resource_id: string;
   /**
    * `invoice.created`, `.partial`, `.paid`, `.expired`, `.cancelled`; `late_deposit_received`,
-   * `wrong_token_received`, `suspicious_token_received`, which change no status;
+   * `wrong_token_received`, `suspicious_token_received`, which change no status; `x402.paid`;
    * `subscription.started`, `.renewed`, `.past_due`, `.cancelled`, `.ended`, `.renewal_reminder`;
    * `mass_payout.…` as in the payout webhooks. More may come.
    */

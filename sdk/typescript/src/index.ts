@@ -9,12 +9,15 @@ import { ConflictError } from './errors.js';
 import {
   type CallOptions, type CreateOptions, type GatewayOptions, type Page, PATIENT, Transport, items,
 } from './transport.js';
+import { X402 } from './x402.js';
 
 export type * from './contract.js';
 export type { CallOptions, CreateOptions, GatewayOptions, Page } from './transport.js';
 export * from './errors.js';
 export * from './webhooks.js';
 export * from './receive.js';
+export { X402, paidFetch, requirePayment } from './x402.js';
+export type { Charge, PaidRequest, PaidResponse, Settlement } from './x402.js';
 
 /** The gateway's API, version 1. */
 export class Gateway {
@@ -25,6 +28,8 @@ export class Gateway {
   readonly evmMassPayouts: MassPayouts;
   /** Payouts that you sign yourself. */
   readonly ncPayouts: NcPayouts;
+  /** Payments of programs over HTTP. */
+  readonly x402: X402;
   readonly #transport: Transport;
 
   constructor(options: GatewayOptions) {
@@ -33,6 +38,7 @@ export class Gateway {
     this.massPayouts = new MassPayouts(this.#transport, '/v1/mass-payout');
     this.evmMassPayouts = new MassPayouts(this.#transport, '/v1/evm-mass-payout');
     this.ncPayouts = new NcPayouts(this.#transport);
+    this.x402 = new X402(this.#transport);
   }
 
   /** `{ message: "OK" }` while the gateway is alive. */

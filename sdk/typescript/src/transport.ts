@@ -37,6 +37,8 @@ export interface Request {
   idempotencyKey?: string;
   /** Amounts are exact strings only in answers about payments; all others have none as numbers. */
   answer?: 'payment' | 'payout' | 'text';
+  /** Gets the headers of the answer. */
+  seen?: (headers: Headers) => void;
 }
 
 const VERSION = '0.1.0';
@@ -118,6 +120,7 @@ export class Transport {
     if (!response.ok) {
       return refusal(response.status, text, seconds(response.headers.get('retry-after')));
     }
+    request.seen?.(response.headers);
     if (request.answer === 'text') return { answer: text as T };
     try {
       const answer = request.answer === 'payment' ? parseExact(text) : JSON.parse(text);

@@ -10,6 +10,7 @@ from typing import Any, Callable, Iterator, List, Mapping, Optional, TypedDict, 
 from . import contract, exact
 from .errors import Conflict
 from .transport import PATIENT, Request, Send, Transport, items, segment, send_by_urllib
+from .x402 import X402
 
 Amount = Union[Decimal, int, str]
 
@@ -62,6 +63,8 @@ class Gateway:
         self.evm_mass_payouts = MassPayouts(self._transport, "/v1/evm-mass-payout")
         # Those that you sign yourself.
         self.nc_payouts = NcPayouts(self._transport)
+        # Payments of programs over HTTP.
+        self.x402 = X402(self._transport)
 
     def status(self) -> contract.Alive:
         """`{"message": "OK"}` while the gateway is alive."""

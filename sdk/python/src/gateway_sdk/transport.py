@@ -59,6 +59,8 @@ class Request(NamedTuple):
     idempotency_key: Optional[str] = None
     read: Callable[[bytes], Any] = exact.parse
     max_wait: Optional[float] = None
+    # Gets the headers of the answer, in lower case.
+    seen: Optional[Callable[[Mapping[str, str]], Any]] = None
 
 
 class Transport:
@@ -111,6 +113,8 @@ class Transport:
             return None, failure
         if not 200 <= status < 300:
             return None, refusal(status, text, _seconds(headers.get("retry-after")))
+        if request.seen is not None:
+            request.seen(headers)
         try:
             return request.read(text), None
         except ValueError as error:

@@ -54,7 +54,7 @@ pub struct Event {
     /// The `payment_id`, or the id of the payout order.
     pub resource_id: String,
     /// `invoice.created`, `.partial`, `.paid`, `.expired`, `.cancelled`; `late_deposit_received`,
-    /// `wrong_token_received`, `suspicious_token_received`, which change no status;
+    /// `wrong_token_received`, `suspicious_token_received`, which change no status; `x402.paid`;
     /// `subscription.started`, `.renewed`, `.past_due`, `.cancelled`, `.ended`,
     /// `.renewal_reminder`; `mass_payout.…` as in the payout webhooks. More may come.
     #[serde(rename = "type")]
