@@ -28,3 +28,4 @@ mod subscription;
 mod tidy;
 mod till;
 mod worker;
+mod x402;

@@ -54,7 +54,7 @@ async fn with_an_order(stack: &Stack) -> support::server::stack::Merchant {
     merchant
 }
 
-/// The specification's table "Endpoints" and the document that describes it; x402 is served later.
+/// The specification's table "Endpoints" and the document that describes it.
 #[test]
 fn the_router_serves_the_endpoints_of_the_specification_and_no_other() {
     let served: Vec<_> =
@@ -97,6 +97,17 @@ fn the_router_serves_the_endpoints_of_the_specification_and_no_other() {
             "GET /v1/export/reports Merchant",
             "GET /v1/export/reports/{month} Merchant",
             "GET /v1/export/{export} Merchant",
+            "GET /v1/x402/discovery Anyone",
+            "GET /v1/x402/discovery/resources Anyone",
+            "GET /v1/x402/discovery/search Anyone",
+            "GET /v1/x402/supported Anyone",
+            "POST /v1/x402/verify Merchant",
+            "POST /v1/x402/settle Merchant",
+            "POST /v1/x402/resources Merchant",
+            "GET /v1/x402/resources Merchant",
+            "GET /v1/x402/resources/{id} Merchant",
+            "DELETE /v1/x402/resources/{id} Merchant",
+            "GET /v1/x402/pay/{id} Anyone",
         ]
     );
 }

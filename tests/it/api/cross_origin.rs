@@ -12,6 +12,7 @@ fn path_of(endpoint: &gateway_api::Endpoint) -> String {
     let query = match endpoint.path {
         "/v1/estimate" => "?amount=25&currency_from=usd&currency_to=usdtmatic",
         "/v1/min-amount" => "?currency_to=usdtmatic",
+        "/v1/x402/discovery/search" => "?query=weather",
         _ => "",
     };
     endpoint.path.replace("{id}", "pzi_00000000000000000000000000") + query

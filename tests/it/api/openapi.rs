@@ -248,7 +248,9 @@ async fn the_examples_of_requests_are_taken_as_they_stand() {
         let mut taken = Vec::new();
         for (path, item) in document["paths"].as_object().unwrap() {
             let body = &item["post"]["requestBody"]["content"]["application/json"]["example"];
-            if body.is_object() && !path.contains('{') {
+            // Nobody can pay for a resource on simulated chains; `it::x402::resource` sends it.
+            let is_elsewhere = path == "/v1/x402/resources";
+            if body.is_object() && !path.contains('{') && !is_elsewhere {
                 let answer = merchant.post(path, body).await;
                 // Some make nothing: a test of a webhook, and events to send again.
                 assert!([200, 201, 202].contains(&answer.status), "{path}: {}", answer.body);

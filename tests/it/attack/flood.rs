@@ -49,6 +49,8 @@ async fn questions(stack: &Stack) -> Vec<Question> {
         "/v1/estimate" => "?amount=1000&currency_from=usd&currency_to=btc",
         "/v1/min-amount" => "?currency_to=eth",
         "/v1/payment" => "?page=999999999&limit=100",
+        "/v1/x402/discovery" | "/v1/x402/discovery/resources" => "?limit=100&offset=100000",
+        "/v1/x402/discovery/search" => "?query=a&limit=100&offset=100000",
         "/v1/export/{export}" => "?from=2026-01-01&to=2027-01-02&format=json",
         _ => "",
     };

@@ -102,6 +102,16 @@ fn every_role_has_a_deployment_and_is_scaled_by_a_queue_that_exists() {
     }
 }
 
+/// Secrets with a seed, and those with its key, each with the one deployment that gets it.
+const SEEDS: [(&str, &str); 2] = [
+    ("gateway-payout-seed", "gateway-payout-batch"),
+    ("gateway-x402-seed", "gateway-x402-settlement"),
+];
+const SEED_KEYS: [(&str, &str); 2] = [
+    ("gateway-payout-key", "gateway-payout-batch"),
+    ("gateway-x402-key", "gateway-x402-settlement"),
+];
+
 #[test]
 fn every_container_is_confined_and_every_reference_leads_somewhere() {
     let named = |kind| -> BTreeSet<String> {
@@ -117,8 +127,9 @@ fn every_container_is_confined_and_every_reference_leads_somewhere() {
         for volume in volumes.filter(|volume| volume["emptyDir"]["sizeLimit"].is_null()) {
             let secret = volume["secret"]["secretName"].as_str().unwrap();
             assert!(secrets.contains(secret), "{place} mounts {secret}");
-            let is_seed = secret == "gateway-payout-seed";
-            assert!(!is_seed || place == "gateway-payout-batch", "{place} holds the seed");
+            let holder = SEEDS.iter().find(|(seed, _)| *seed == secret).map(|(_, holder)| *holder);
+            let is_seed = holder.is_some();
+            assert!(holder.is_none_or(|holder| holder == place), "{place} holds {secret}");
             // Kubernetes gives it to root and this group; 288 is 0440.
             let readable = pod["securityContext"]["fsGroup"] == 10001;
             let closed = volume["secret"]["defaultMode"] == 288;
@@ -129,8 +140,10 @@ fn every_container_is_confined_and_every_reference_leads_somewhere() {
             assert_eq!(confined["readOnlyRootFilesystem"], true, "{place}");
             assert_eq!(confined["allowPrivilegeEscalation"], false, "{place}");
             assert!(container["resources"]["limits"]["memory"].is_string(), "{place}");
-            let holds_key = container["env"].to_string().contains("gateway-payout-key");
-            assert_eq!(holds_key, place == "gateway-payout-batch", "{place} and the seed's key");
+            for (key, holder) in SEED_KEYS {
+                let holds_key = container["env"].to_string().contains(key);
+                assert_eq!(holds_key, place == holder, "{place} and {key}");
+            }
             let (_, tag) = container["image"].as_str().unwrap().rsplit_once(':').unwrap();
             assert!(tag.contains('.'), "{place} runs any version");
             for source in container["envFrom"].as_array().unwrap() {
@@ -161,7 +174,7 @@ fn every_setting_is_one_that_the_programs_read() {
     for object in [of_kind("ConfigMap"), of_kind("Secret")].concat() {
         let data = [&object["data"], &object["stringData"]];
         for key in data.iter().filter_map(|data| data.as_object()).flat_map(|data| data.keys()) {
-            let is_file = ["config.yaml", "payout-seed"].contains(&key.as_str());
+            let is_file = ["config.yaml", "payout-seed", "x402-seed"].contains(&key.as_str());
             let is_user = key.starts_with("GATEWAY_BROKER__") && object["kind"] == "Secret";
             let is_known = known.contains(key) || others.contains(&key.as_str());
             assert!(is_known || is_file || is_user, "{key} of {} is no setting", name(&object));

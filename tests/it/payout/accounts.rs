@@ -17,7 +17,9 @@ use super::{EVM, two_rows};
 fn account(account: Account) -> AccountKey {
     let text = match account {
         Account::Invoices => sandbox::account_key(Realm::Main, Family::Evm),
-        Account::Payouts | Account::Gas => sandbox::spending_key(account, Realm::Main, Family::Evm),
+        Account::Payouts | Account::Gas | Account::X402 => {
+            sandbox::spending_key(account, Realm::Main, Family::Evm)
+        }
     };
     AccountKey::parse(Family::Evm, text.unwrap()).unwrap()
 }
@@ -64,6 +66,9 @@ async fn the_accounts_of_a_seed_are_printed_where_the_seed_is() {
     assert_eq!(accounts.as_object().unwrap().len(), 5);
     let text = ctl.run_with_input(&["payouts", "accounts"], sandbox::seed()).await.expect_ok();
     assert!(text.stdout.starts_with("[payouts.accounts]\nbitcoin = \"xpub"), "{text:?}");
+    let x402 = ["--json", "payouts", "accounts", "--x402"];
+    let account = ctl.run_with_input(&x402, sandbox::seed()).await.expect_ok().json();
+    assert_eq!(account, json!({ "account": key(Account::X402) }));
     let wrong = ctl.run_with_input(&["payouts", "accounts"], "word word word").await;
     wrong.expect_wrong_usage("a seed is 64 bytes in hex");
 }

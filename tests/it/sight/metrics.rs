@@ -25,8 +25,8 @@ use super::{alerts, dashboards, prometheus::Prometheus};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Metrics that appear only with events that do not occur in calm: a failing provider has a name
 /// only then, and no mail is sent before an operator names a relay (`it::mail::killed` looks at
-/// that one). And pools belong to networks that these programs do not follow.
-const RARE: [&str; 7] = [
+/// that one). And pools and programs that pay belong to networks that these programs do not follow.
+const RARE: [&str; 15] = [
     "rate_provider_failures_total",
     "payout_webhook_attempt_seconds",
     "mail_attempt_seconds",
@@ -34,6 +34,14 @@ const RARE: [&str; 7] = [
     "chain_node_faults_total",
     "address_pool_free",
     "address_pool_low",
+    "x402_verified_total",
+    "x402_settle_answers_total",
+    "x402_settle_seconds",
+    "x402_refused_total",
+    "x402_ended_total",
+    "x402_booked_total",
+    "x402_open_settlements",
+    "x402_gas_settlements",
 ];
 
 /// The names that a process exposes, without a histogram's parts.

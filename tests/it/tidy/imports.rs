@@ -23,8 +23,8 @@ const LAYERS: &[&[&str]] = &[
     // both.
     &["payout"],
     // Above mass payouts: the check of recipients and the broadcast of signed bytes are the same
-    // for both.
-    &["nc_payout"],
+    // for both. A settlement is an EIP-1559 transaction too.
+    &["nc_payout", "x402"],
     // `/legacy` tells of invoices and payouts to old clients, as webhooks do to others.
     &["webhook", "accounting", "legacy"],
     // Above webhooks: attempts have the same states and outcomes.

@@ -156,7 +156,9 @@ impl Stack {
         let stop = self.stop.child_token();
         let run = |role: &Role| {
             let gateway = match &self.apart {
-                Some((_, payer)) if *role == Role::PayoutBatch => payer.clone(),
+                Some((_, payer)) if matches!(role, Role::PayoutBatch | Role::X402Settlement) => {
+                    payer.clone()
+                }
                 Some((worker, _)) => worker.clone(),
                 None => gateway.clone(),
             };
