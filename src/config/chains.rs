@@ -70,7 +70,7 @@ pub struct ChainSettings {
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub(super) struct ChainOverride {
     pub source: Option<ChainSourceKind>,
     pub rpc_url: Option<SecretString>,
@@ -292,12 +292,6 @@ impl Config {
             }
         }
         faults
-    }
-
-    /// Names in section `chains` that are not networks, almost certainly misspelt.
-    pub(super) fn unknown_chains(&self) -> Vec<&str> {
-        let known = |name: &&String| name.parse::<Network>().is_err();
-        self.chains.keys().filter(known).map(String::as_str).collect()
     }
 }
 

@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret, SecretString};
 use super::{ChainSourceKind, Config, Part, Profile};
 use crate::{
     asset::{
-        Family, Network,
+        Network,
         address::{pool::PoolSigner, sandbox},
     },
     broker::topology::Topology,
@@ -22,28 +22,77 @@ use crate::{
 
 const SHIPPED_MASTER_KEY: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
+/// A demand on the settings.
+pub(super) struct Demand {
+    pub subject: &'static str,
+    /// The fact, where the demand is met.
+    pub met: &'static str,
+    /// Parts of the settings that it belongs to.
+    parts: &'static [Part],
+    in_production_only: bool,
+    pub faults: fn(&Config) -> Vec<String>,
+}
+
+const RUNNING: &[Part] = &[Part::Whole, Part::Rows];
+
+const fn always(
+    subject: &'static str,
+    met: &'static str,
+    parts: &'static [Part],
+    faults: fn(&Config) -> Vec<String>,
+) -> Demand {
+    Demand { subject, met, parts, in_production_only: false, faults }
+}
+
+const fn production(
+    subject: &'static str,
+    met: &'static str,
+    faults: fn(&Config) -> Vec<String>,
+) -> Demand {
+    Demand { subject, met, parts: RUNNING, in_production_only: true, faults }
+}
+
+/// All demands, in the order in which their faults are told.
+pub(super) const DEMANDS: [Demand; 19] = [
+    always("database", "an address is set", &[Part::Whole, Part::Rows, Part::Database], database),
+    always("queue names", "the prefix is usable", &[Part::Whole, Part::Rows, Part::Broker], broker),
+    always("master key", "it is a key", &[Part::Whole, Part::Rows, Part::Sealed], master_key),
+    always(
+        "old master key",
+        "there is none, or it is another",
+        &[Part::Whole, Part::Rows, Part::Sealed],
+        master_key_old,
+    ),
+    always(
+        "seed key",
+        "there is none, or it is another",
+        &[Part::Whole, Part::Rows, Part::Sealed],
+        seed_key,
+    ),
+    always("public addresses", "they are http or https", RUNNING, public_addresses),
+    always("mail", "off, or complete", RUNNING, mail),
+    always("networks", "their settings fit together", RUNNING, networks),
+    always("payout networks", "there are payouts on them", RUNNING, payout_networks),
+    always("x402", "programs can pay on its networks", RUNNING, x402),
+    always("address keys", "they can be read", RUNNING, addresses),
+    always("broker", "an address is set", &[Part::Whole], amqp),
+    production("master key", "it is not the published one", shipped_master_key),
+    production("passwords", "none is a default", default_passwords),
+    production("rates", "they come from markets", fixed_rates),
+    production("retries", "they wait as specified", other_waits),
+    production("mail", "it is encrypted, or stays here", unencrypted_mail),
+    production("webhooks", "they reach no private address", private_receivers),
+    production("published keys and chains", "none is in use", published),
+];
+
 pub(super) fn faults(config: &Config, part: Part) -> Vec<String> {
-    let mut faults = Vec::new();
-    if matches!(part, Part::Whole | Part::Rows | Part::Database) {
-        faults.extend(database(config));
-    }
-    if matches!(part, Part::Whole | Part::Rows | Part::Broker) {
-        faults.extend(broker(config));
-    }
-    if matches!(part, Part::Whole | Part::Rows | Part::Sealed) {
-        faults.extend(master_key(config));
-        faults.extend(master_key_old(config));
-        faults.extend(seed_key(config));
-    }
-    if matches!(part, Part::Whole | Part::Rows) {
-        faults.extend(basic(config));
-        faults.extend(addresses(config));
-        faults.extend((part == Part::Whole).then(|| amqp(config)).flatten());
-        if config.profile == Profile::Production {
-            faults.extend(production(config));
-        }
-    }
-    faults
+    let in_production = config.profile == Profile::Production;
+    DEMANDS
+        .iter()
+        .filter(|demand| demand.parts.contains(&part))
+        .filter(|demand| in_production || !demand.in_production_only)
+        .flat_map(|demand| (demand.faults)(config))
+        .collect()
 }
 
 /// Demands of the dashboard alone: other programs run without one.
@@ -68,59 +117,57 @@ pub(super) fn dashboard(config: &Config) -> Vec<String> {
     faults
 }
 
-fn database(config: &Config) -> Option<String> {
-    let missing = config.database_url.expose_secret().is_empty();
-    missing
-        .then(|| "DATABASE_URL is not set (postgres://user:password@host:5432/database)".to_owned())
+fn database(config: &Config) -> Vec<String> {
+    if !config.database_url.expose_secret().is_empty() {
+        return Vec::new();
+    }
+    vec!["DATABASE_URL is not set (postgres://user:password@host:5432/database)".to_owned()]
 }
 
-fn broker(config: &Config) -> Option<String> {
+fn broker(config: &Config) -> Vec<String> {
     let topology = Topology::new(&config.broker.prefix, config.broker.timing());
-    topology.err().map(|error| format!("GATEWAY_BROKER__PREFIX: {error}"))
+    let fault = topology.err().map(|error| format!("GATEWAY_BROKER__PREFIX: {error}"));
+    fault.into_iter().collect()
 }
 
-fn amqp(config: &Config) -> Option<String> {
+fn amqp(config: &Config) -> Vec<String> {
     let url = config.amqp_url.expose_secret();
     if url.is_empty() {
-        Some("AMQP_URL is not set (amqp://user:password@host:5672/virtual-host)".into())
+        vec!["AMQP_URL is not set (amqp://user:password@host:5672/virtual-host)".into()]
     } else if !url::Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "amqp" | "amqps")) {
-        Some("AMQP_URL must be an amqp or amqps address".into())
+        vec!["AMQP_URL must be an amqp or amqps address".into()]
     } else {
-        None
+        Vec::new()
     }
 }
 
-fn master_key(config: &Config) -> Option<String> {
-    let error = MasterKey::parse(config.master_key.expose_secret()).err()?;
-    Some(format!("GATEWAY_MASTER_KEY: {error}; make one with: openssl rand -hex 32"))
+fn master_key(config: &Config) -> Vec<String> {
+    let error = MasterKey::parse(config.master_key.expose_secret()).err();
+    let fault = error
+        .map(|error| format!("GATEWAY_MASTER_KEY: {error}; make one with: openssl rand -hex 32"));
+    fault.into_iter().collect()
 }
 
 /// An old key that is the current one would make a rotation do nothing and say that it is done.
-fn master_key_old(config: &Config) -> Option<String> {
+fn master_key_old(config: &Config) -> Vec<String> {
     let name = "GATEWAY_MASTER_KEY_OLD";
-    let old = config.master_key_old.as_ref()?.expose_secret().trim();
+    let Some(old) = &config.master_key_old else { return Vec::new() };
+    let old = old.expose_secret().trim();
     if MasterKey::parse(old).is_err() {
-        Some(format!("{name} is not 64 hex characters; it is the key before GATEWAY_MASTER_KEY"))
+        vec![format!("{name} is not 64 hex characters; it is the key before GATEWAY_MASTER_KEY")]
     } else if old.eq_ignore_ascii_case(config.master_key.expose_secret().trim()) {
-        Some(format!("{name} is the same as GATEWAY_MASTER_KEY; set it only during a rotation"))
+        vec![format!("{name} is the same as GATEWAY_MASTER_KEY; set it only during a rotation")]
     } else {
-        None
+        Vec::new()
     }
 }
 
-/// The expected addresses must be valid before they can be compared.
 fn addresses(config: &Config) -> Vec<String> {
     let mut faults = Vec::new();
     let addresses = &config.addresses;
     if let Some(Err(error)) = addresses.pool_signer.as_deref().map(PoolSigner::parse) {
         let advice = "gatewayctl addresses export prints it";
         faults.push(format!("addresses.pool_signer {error}; {advice}"));
-    }
-    for name in addresses.expected_first_address.keys() {
-        if !Family::ALL.iter().any(|family| family.name() == name) {
-            let known = Family::ALL.map(Family::name).join(", ");
-            faults.push(format!("addresses.expected_first_address.{name}: families are {known}"));
-        }
     }
     faults
 }
@@ -144,7 +191,7 @@ fn x402(config: &Config) -> Vec<String> {
     faults
 }
 
-fn basic(config: &Config) -> Vec<String> {
+fn public_addresses(config: &Config) -> Vec<String> {
     let mut faults = Vec::new();
     for (name, url) in [
         ("GATEWAY_BASE_URL", &config.base_url),
@@ -159,17 +206,18 @@ fn basic(config: &Config) -> Vec<String> {
     if !telemetry.otlp_url.is_empty() && telemetry.collector().is_none() {
         faults.push("GATEWAY_TELEMETRY__OTLP_URL must be an http or https address".into());
     }
-    faults.extend(mail(config));
-    faults.extend(config.unusable_headers());
-    for name in config.unknown_chains() {
-        faults.push(format!("section chains.{name} names no network"));
-    }
-    faults.extend(x402(config));
-    for name in &config.payouts.networks {
-        if name.parse::<Network>().ok().and_then(PayoutFamily::of).is_none() {
-            faults.push(format!("payouts.networks: there are no payouts on {name:?}"));
-        }
-    }
+    faults
+}
+
+fn payout_networks(config: &Config) -> Vec<String> {
+    let is_wrong =
+        |name: &&String| name.parse::<Network>().ok().and_then(PayoutFamily::of).is_none();
+    let wrong = config.payouts.networks.iter().filter(is_wrong);
+    wrong.map(|name| format!("payouts.networks: there are no payouts on {name:?}")).collect()
+}
+
+fn networks(config: &Config) -> Vec<String> {
+    let mut faults = config.unusable_headers();
     for network in Network::ALL {
         let chain = config.chain(network);
         if chain.fee_rate == 0 || chain.fee_rate > chain.fee_rate_max {
@@ -228,72 +276,100 @@ fn mail(config: &Config) -> Vec<String> {
 }
 
 /// Addresses of buyers and links that renew leave this machine readable without encryption.
-fn unencrypted_mail(config: &Config) -> bool {
+fn unencrypted_mail(config: &Config) -> Vec<String> {
     let host = config.mail.relay_host().map_or("", |(host, _)| host);
     let is_here = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
-    config.mail.enabled && config.mail.security == Security::None && !is_here
+    if !config.mail.enabled || config.mail.security != Security::None || is_here {
+        return Vec::new();
+    }
+    vec![
+        "production refuses GATEWAY_MAIL__SECURITY=none to another machine; set starttls or tls"
+            .to_owned(),
+    ]
 }
 
 /// A second key equal to the first protects nothing.
-fn seed_key(config: &Config) -> Option<String> {
+fn seed_key(config: &Config) -> Vec<String> {
     let name = "GATEWAY_PAYOUTS__SEED_KEY";
-    let key = config.payouts.seed_key.as_ref()?.expose_secret().trim();
+    let Some(key) = &config.payouts.seed_key else { return Vec::new() };
+    let key = key.expose_secret().trim();
     if MasterKey::parse(key).is_err() {
-        Some(format!("{name} is not 64 hex characters; make one with: openssl rand -hex 32"))
+        vec![format!("{name} is not 64 hex characters; make one with: openssl rand -hex 32")]
     } else if key.eq_ignore_ascii_case(config.master_key.expose_secret().trim()) {
-        Some(format!(
+        vec![format!(
             "{name} must not be GATEWAY_MASTER_KEY; leave it out, or make one with: openssl rand -hex 32"
-        ))
+        )]
     } else {
-        None
+        Vec::new()
     }
 }
 
-fn production(config: &Config) -> Vec<String> {
-    let mut faults = Vec::new();
-    if config.master_key.expose_secret() == SHIPPED_MASTER_KEY {
-        faults.push("production refuses the all-zero GATEWAY_MASTER_KEY".into());
+fn shipped_master_key(config: &Config) -> Vec<String> {
+    if config.master_key.expose_secret() != SHIPPED_MASTER_KEY {
+        return Vec::new();
     }
+    vec![
+        "production refuses the all-zero GATEWAY_MASTER_KEY; make one with: openssl rand -hex 32"
+            .to_owned(),
+    ]
+}
+
+fn default_passwords(config: &Config) -> Vec<String> {
     let direct_url = config.database_direct_url();
     let exports_url = config.exports_database_url();
-    for (name, url) in [
+    let urls = [
         ("DATABASE_URL", Some(&config.database_url)),
         ("GATEWAY_DATABASE_DIRECT_URL", direct_url.as_ref()),
         ("GATEWAY_EXPORTS__DATABASE_URL", exports_url.as_ref()),
         ("AMQP_URL", Some(&config.amqp_url)),
-    ] {
-        if url.is_some_and(|url| has_default_credentials(url.expose_secret())) {
-            faults.push(format!("production refuses the default or missing password in {name}"));
-        }
+    ];
+    urls.into_iter()
+        .filter(|(_, url)| url.is_some_and(|url| has_default_credentials(url.expose_secret())))
+        .map(|(name, _)| {
+            format!(
+                "production refuses the default or missing password in {name}; give that user one: openssl rand -hex 16"
+            )
+        })
+        .collect()
+}
+
+fn fixed_rates(config: &Config) -> Vec<String> {
+    if !config.rates.providers.contains(&ProviderName::Fixed) {
+        return Vec::new();
     }
-    if config.rates.providers.contains(&ProviderName::Fixed) {
-        faults.push(
-            "production refuses fixed rates; set GATEWAY_RATES__PROVIDERS=kraken,coinbase".into(),
-        );
-    }
-    for (name, set, specified) in [
+    vec!["production refuses fixed rates; set GATEWAY_RATES__PROVIDERS=kraken,coinbase".to_owned()]
+}
+
+fn other_waits(config: &Config) -> Vec<String> {
+    [
         ("IPN_WAIT_MS", config.broker.ipn_wait_ms, retry::IPN.delay),
         ("PAYOUT_WEBHOOK_WAIT_MS", config.broker.payout_webhook_wait_ms, retry::PAYOUT.delay),
-    ] {
-        let specified = specified.as_millis();
-        if u128::from(set) != specified {
-            faults.push(format!(
-                "production refuses GATEWAY_BROKER__{name}={set}: the specification says {specified}; leave it out"
-            ));
-        }
+    ]
+    .into_iter()
+    .map(|(name, set, specified)| (name, set, specified.as_millis()))
+    .filter(|(_, set, specified)| u128::from(*set) != *specified)
+    .map(|(name, set, specified)| {
+        format!(
+            "production refuses GATEWAY_BROKER__{name}={set}: the specification says {specified}; leave it out"
+        )
+    })
+    .collect()
+}
+
+fn private_receivers(config: &Config) -> Vec<String> {
+    if !config.egress.allow_private {
+        return Vec::new();
     }
-    if unencrypted_mail(config) {
-        faults.push(
-            "production refuses GATEWAY_MAIL__SECURITY=none to another machine; set starttls or tls"
-                .into(),
-        );
-    }
-    if config.egress.allow_private {
-        faults.push("production refuses GATEWAY_EGRESS__ALLOW_PRIVATE=true".into());
-    }
+    vec!["production refuses GATEWAY_EGRESS__ALLOW_PRIVATE=true; leave it out".to_owned()]
+}
+
+fn published(config: &Config) -> Vec<String> {
+    let mut faults = Vec::new();
     for network in Network::ALL {
         if config.chain(network).source == ChainSourceKind::Simulated {
-            faults.push(format!("production refuses the simulated chain for {network}"));
+            faults.push(format!(
+                "production refuses the simulated chain for {network}; set chains.{network}.source to node or off"
+            ));
         }
     }
     faults.extend(public_keys(config));
@@ -315,7 +391,10 @@ fn public_keys(config: &Config) -> Vec<String> {
         &addresses.pool_signer,
     ];
     if keys.into_iter().flatten().any(|key| sandbox::is_public_test_key(key)) {
-        faults.push("production refuses the published test keys in section addresses".into());
+        faults.push(
+            "production refuses the published test keys in section addresses; anybody can spend from them: set your own"
+                .into(),
+        );
     }
     let accounts = &config.payouts.accounts;
     let paying = [
@@ -328,7 +407,7 @@ fn public_keys(config: &Config) -> Vec<String> {
     ];
     if paying.into_iter().flatten().any(|key| sandbox::is_public_test_key(key)) {
         faults.push(
-            "production refuses the published test keys in payouts.accounts and x402.account"
+            "production refuses the published test keys in payouts.accounts and x402.account; gatewayctl payouts accounts prints your own"
                 .into(),
         );
     }

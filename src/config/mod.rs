@@ -2,10 +2,16 @@
 //! reported together.
 //!
 //! `GATEWAY_API__LISTEN` sets `listen` in section `api`; `DATABASE_URL` and `AMQP_URL` keep their
-//! own names. Secrets have types that cannot be printed.
+//! own names. A name that is no setting is a fault. Secrets have types that cannot be printed.
 
 mod chains;
 mod check;
+mod checklist;
+mod given;
+mod overview;
+mod reading;
+mod table;
+mod value;
 
 use std::{fmt, net::SocketAddr, num::NonZeroU16, str::FromStr};
 
@@ -14,6 +20,10 @@ use serde::Deserialize;
 use thiserror::Error;
 
 pub use chains::{ChainSettings, ChainSourceKind};
+pub use checklist::{Checklist, Line, State};
+pub use given::{Origin, variable_fault};
+pub use overview::{Overview, Setting};
+pub use value::Shown;
 
 use crate::{
     asset::Network,
@@ -28,24 +38,7 @@ use crate::{
     rate::RateConfig,
     x402,
 };
-
-const DEFAULTS: &str = include_str!("default.toml");
-
-/// Settings with several values, which the environment separates by commas.
-const LISTS: [(&str, &str); 5] = [
-    ("GATEWAY_PAYOUTS__NETWORKS", "payouts.networks"),
-    ("GATEWAY_X402__NETWORKS", "x402.networks"),
-    ("GATEWAY_API__TRUSTED_PROXIES", "api.trusted_proxies"),
-    ("GATEWAY_RATES__PROVIDERS", "rates.providers"),
-    ("GATEWAY_EGRESS__DENIED_PORTS", "egress.denied_ports"),
-];
-
-fn environment() -> config::Environment {
-    config::Environment::with_prefix("GATEWAY")
-        .prefix_separator("_")
-        .separator("__")
-        .ignore_empty(true)
-}
+use reading::Reading;
 
 /// Sandbox or production. Nothing is shared between the two.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
@@ -185,7 +178,7 @@ pub struct Payouts {
 
 /// The accounts that pay, public keys only; their seed is not the one of section `addresses`.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct PayoutAccounts {
     pub bitcoin: Option<String>,
     pub litecoin: Option<String>,
@@ -346,7 +339,7 @@ pub enum Part {
 #[derive(Debug, Error)]
 pub enum ConfigError {
     #[error("the configuration cannot be read: {0}")]
-    Unreadable(#[source] Box<config::ConfigError>),
+    Unreadable(String),
     #[error("the configuration is not usable:\n{}", list(.0))]
     Unusable(Vec<String>),
 }
@@ -372,41 +365,13 @@ impl Config {
 
     /// Like [`Self::load`], but checks only `part`.
     pub fn load_for(part: Part) -> Result<Self, ConfigError> {
-        let read = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let mut builder = config::Config::builder()
-            .add_source(config::File::from_str(DEFAULTS, config::FileFormat::Toml));
-        if let Some(path) = read("GATEWAY_CONFIG") {
-            builder = builder.add_source(config::File::new(&path, config::FileFormat::Toml));
-        }
-        // Texts stay texts: a password of digits must not become a number. Only lists are split.
-        let lists = LISTS.iter().filter_map(|(name, _)| Some(((*name).to_owned(), read(name)?)));
-        let split = LISTS
-            .iter()
-            .fold(environment().try_parsing(true).list_separator(","), |environment, (_, key)| {
-                environment.with_list_parse_key(key)
-            });
-        let unreadable = |error| ConfigError::Unreadable(Box::new(error));
-        let config: Self = builder
-            .add_source(environment())
-            .add_source(split.source(Some(lists.collect())))
-            .set_override_option("database_url", read("DATABASE_URL"))
-            .and_then(|builder| builder.set_override_option("amqp_url", read("AMQP_URL")))
-            .and_then(|builder| builder.build())
-            .and_then(config::Config::try_deserialize)
-            .map_err(unreadable)?;
-        config.checked(part)
+        Reading::of_this_process(None)?.checked(part)
     }
 
     /// Builds the defaults overridden by `toml`, without the environment: for tests and for several
     /// stacks in one process.
     pub fn from_toml(toml: &str) -> Result<Self, ConfigError> {
-        let source = |text| config::File::from_str(text, config::FileFormat::Toml);
-        let built = config::Config::builder().add_source(source(DEFAULTS)).add_source(source(toml));
-        let config: Self = built
-            .build()
-            .and_then(config::Config::try_deserialize)
-            .map_err(|error| ConfigError::Unreadable(Box::new(error)))?;
-        config.checked(Part::Whole)
+        Reading::of_text(toml)?.checked(Part::Whole)
     }
 
     /// As [`Self::load`] for the dashboard, which needs no broker, and refuses to serve sessions
@@ -415,11 +380,6 @@ impl Config {
         let config = Self::load_for(Part::Rows)?;
         let faults = check::dashboard(&config);
         if faults.is_empty() { Ok(config) } else { Err(ConfigError::Unusable(faults)) }
-    }
-
-    fn checked(self, part: Part) -> Result<Self, ConfigError> {
-        let faults = check::faults(&self, part);
-        if faults.is_empty() { Ok(self) } else { Err(ConfigError::Unusable(faults)) }
     }
 
     /// The address of PostgreSQL itself, where `database_url` leads to a pooler. Without a user of

@@ -41,6 +41,7 @@ mod receiver;
 mod render;
 mod reports;
 mod secrets;
+mod settings;
 mod setup;
 mod simulate;
 mod story;
@@ -93,6 +94,9 @@ enum Command {
     /// Check everything the gateway depends on; exit code 1 if anything is broken
     #[command(after_help = words::DOCTOR)]
     Doctor(doctor::Doctor),
+    /// Show the settings and where they come from, and check them for production
+    #[command(subcommand)]
+    Config(settings::Settings),
     /// Create merchants, give them new keys, suspend and resume them
     #[command(subcommand)]
     Merchant(merchant::Merchant),
@@ -164,6 +168,7 @@ impl Command {
             Self::Topology(_)
             | Self::Database(_)
             | Self::Doctor(_)
+            | Self::Config(_)
             | Self::Merchant(_)
             | Self::Account(_)
             | Self::Simulate(_)
@@ -186,6 +191,7 @@ impl Command {
             Self::Topology(command) => command.run().await,
             Self::Database(command) => command.run().await,
             Self::Doctor(doctor) => doctor.run().await,
+            Self::Config(command) => command.run(),
             Self::Merchant(command) => command.run(&open().await?).await,
             Self::Account(command) => command.run(&open().await?).await,
             Self::Secrets(command) => command.run(json).await,

@@ -286,6 +286,41 @@ Examples:
      AMQP_URL                        amqp://user:password@host:5672/vhost"
 );
 
+macro_rules! settings {
+    () => {
+        "\n\nEnvironment:\n  \
+         GATEWAY_CONFIG       the settings file, if you use one\n  \
+         GATEWAY_…            every setting as GATEWAY_<SECTION>__<KEY>, over the file\n  \
+         DATABASE_URL         the database, by a name of its own\n  \
+         AMQP_URL             the broker, by a name of its own"
+    };
+}
+
+pub const CONFIG_CHECK: &str = concat!(
+    "\
+Judges the settings of this shell as production would, also in a sandbox, and says for each line what to do. `broken`
+refuses the start; `doubtful` does not, and should be a decision. Run it with the settings of each program, since
+some belong to one alone. No server is asked: gatewayctl doctor does that.
+
+Examples:
+  gatewayctl config check
+  GATEWAY_CONFIG=/etc/gateway.toml gatewayctl config check
+  gatewayctl --json config check | jq '.checks[] | select(.state != \"ok\")'",
+    settings!()
+);
+
+pub const CONFIG_SHOW: &str = concat!(
+    "\
+What a program started from this shell would run with: defaults, then the file, then the environment. Of a secret it
+says only whether it is set. Of a network without a node it shows its source and what is given. Exit code 1 if a
+name is no setting: no program starts with it.
+
+Examples:
+  gatewayctl config show
+  gatewayctl --json config show | jq '.settings[] | select(.from != \"default\")'",
+    settings!()
+);
+
 pub const AUDIT: &str = concat!(
     "\
 The database notes every change that this program makes: the user, the row, the columns. Values that

@@ -108,3 +108,27 @@ async fn an_empty_database_is_reported_with_the_advice_to_migrate() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_production_without_an_address_key_is_told_that_nothing_is_on_sale() {
+    let ctl = Ctl::over("postgres://app:e6a1f0c2@127.0.0.1:1/gateway")
+        .with("GATEWAY_PROFILE", "production")
+        .with("GATEWAY_RATES__PROVIDERS", "kraken");
+    let found = async |ctl: &Ctl, arguments: &[&str]| {
+        let arguments: Vec<_> = ["--json", "doctor"].iter().chain(arguments).copied().collect();
+        let report = ctl.run(&arguments).await.json();
+        let checks = report["checks"].as_array().unwrap();
+        let found = checks.iter().find(|check| check["check"] == "first addresses").cloned();
+        found.map(|found| (found["state"].clone(), found["detail"].clone()))
+    };
+    let nothing: (Value, Value) = ("broken".into(), "no address key: nothing is on sale".into());
+    assert_eq!(found(&ctl, &[]).await, Some(nothing.clone()));
+    assert_eq!(found(&ctl, &["--network", "polygon"]).await, Some(nothing));
+    // Its addresses come from a pool, which has a check of its own.
+    assert_eq!(found(&ctl, &["--network", "solana"]).await, None);
+    let signer = "a4b2856bfec510abab89753fac1ac0e1112364e7d250545963f135f2a33188ed";
+    let pools = ctl.with("GATEWAY_ADDRESSES__POOL_SIGNER", signer);
+    let (state, detail) = found(&pools, &[]).await.unwrap();
+    assert_eq!(state, "doubtful");
+    assert!(detail.as_str().unwrap().contains("only networks with an address pool"), "{detail}");
+}

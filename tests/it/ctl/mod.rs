@@ -19,6 +19,7 @@ mod merchant;
 mod migrate;
 pub mod payouts;
 mod secrets;
+mod settings;
 mod simulate;
 mod topology;
 mod usage;

@@ -6,6 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
+use gateway::config::variable_fault;
 use gateway_workers::Role;
 use serde_json::Value;
 
@@ -180,4 +181,38 @@ fn every_setting_is_one_that_the_programs_read() {
             assert!(is_known || is_file || is_user, "{key} of {} is no setting", name(&object));
         }
     }
+}
+
+/// Programs refuse to start with a name that is no setting, so a file that gives them one is
+/// broken.
+#[test]
+fn no_program_would_refuse_a_variable_that_our_files_and_scripts_set() {
+    let folders = ["deploy", "deploy/kubernetes", "scripts", ".github/workflows", ".ci"];
+    let mut paths = vec![root().join("docker-compose.yml"), root().join(".env.example")];
+    paths.push(root().join("Makefile"));
+    for folder in folders {
+        let entries = std::fs::read_dir(root().join(folder)).unwrap();
+        paths.extend(entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()));
+    }
+    let (mut names, mut refused) = (BTreeSet::new(), Vec::new());
+    for path in paths {
+        let text = std::fs::read_to_string(&path).unwrap();
+        for name in variables(&text) {
+            // The second name of the broker's address is always set beside the first.
+            let is_copy = name == "GATEWAY_BROKER_MANAGEMENT_URL";
+            if let Some(fault) = variable_fault(name, "x").filter(|_| !is_copy) {
+                refused.push(format!("{}: {fault}", path.display()));
+            }
+            names.insert(name.to_owned());
+        }
+    }
+    assert!(names.len() > 40, "only {names:?} were found");
+    assert!(refused.is_empty(), "no program starts with:\n  {}", refused.join("\n  "));
+}
+
+/// Whole names of variables in a text; `GATEWAY_BROKER__…` is none.
+fn variables(text: &str) -> impl Iterator<Item = &str> {
+    let is_part = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    let words = text.split(move |c: char| !is_part(c));
+    words.filter(|word| word.starts_with("GATEWAY_") && !word.ends_with('_'))
 }

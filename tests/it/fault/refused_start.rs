@@ -11,6 +11,7 @@ use support::{
     server::{
         database::TestDatabase,
         processes::{Launch, Process, free_port, program, within},
+        scratch::Scratch,
     },
 };
 
@@ -96,6 +97,11 @@ fn production_refuses_each_thing_that_only_a_sandbox_may_have() {
         ("GATEWAY_ADDRESSES__POOL_SIGNER", &signer, "production refuses the published test keys"),
         ("GATEWAY_ADDRESSES__POOL_SIGNER", "ab", "addresses.pool_signer is not an ed25519 public"),
         ("GATEWAY_CHAINS__POLYGN__SOURCE", "off", "section chains.polygn names no network"),
+        (
+            "GATEWAY_RATES_PROVIDERS",
+            "b7d2a9c4",
+            "GATEWAY_RATES_PROVIDERS (in the environment) is no setting; the nearest one is GATEWAY_RATES__PROVIDERS.",
+        ),
     ];
     for (name, arguments) in PROGRAMS {
         let program = program(name);
@@ -115,6 +121,30 @@ fn production_refuses_each_thing_that_only_a_sandbox_may_have() {
     let (said, _) =
         run(&program("gateway-api"), &[], &[("GATEWAY_MASTER_KEY", &digits), ("AMQP_URL", "")]);
     assert!(!said.contains("GATEWAY_MASTER_KEY"), "{said}");
+}
+
+/// In every profile, and of the dashboard too, which has a start of its own.
+#[test]
+fn no_program_starts_with_a_name_that_is_no_setting() {
+    let folder = Scratch::new();
+    let file = folder.fresh("settings");
+    std::fs::write(&file, "[chains.polygon]\nrpc_ulr = \"https://node/b7d2a9c4\"\n").unwrap();
+    let file = file.to_str().unwrap();
+    let told = format!(
+        "chains.polygon.rpc_ulr (in {file}) is no setting; the nearest one is chains.polygon.rpc_url."
+    );
+    for (name, arguments) in PROGRAMS.into_iter().chain([("gateway-dashboard", &[][..])]) {
+        for profile in ["sandbox", "production"] {
+            let settings = [
+                ("GATEWAY_PROFILE", profile),
+                ("GATEWAY_DASHBOARD_URL", "https://dashboard.shop.example"),
+                ("GATEWAY_CONFIG", file),
+            ];
+            let (said, code) = run(&program(name), arguments, &settings);
+            assert_eq!(code, Some(1), "{name} in {profile}: {said}");
+            assert!(said.contains(&told) && !said.contains("b7d2a9c4"), "{name}: {said}");
+        }
+    }
 }
 
 /// A key of another wallet derives addresses like any other, but their funds cannot be spent.

@@ -7,6 +7,9 @@ use crate::{
     storage::{PgConnection, StorageError, pools},
 };
 
+const KEYS_ADVICE: &str =
+    "set the account public keys in section addresses (docs/operating.md, Keys)";
+
 impl Gateway {
     /// Compares the first addresses of the keys with the configuration. `None` if only one network
     /// is checked and no first address is configured for its family.
@@ -22,6 +25,9 @@ impl Gateway {
             .collect();
         let pinned = firsts.iter().filter(|(family, _)| self.expected_first(*family).is_some());
         let (pinned, derived) = (pinned.count(), firsts.len());
+        if derived == 0 && (only.is_none() || families.iter().any(|family| !family.has_pool())) {
+            return Some(self.without_a_key());
+        }
         if only.is_some() && pinned == 0 {
             return None;
         }
@@ -45,6 +51,16 @@ impl Gateway {
                 .fact("derived", facts)
                 .advice("compare with the wallet, then set [addresses.expected_first_address]"),
         )
+    }
+
+    /// With addresses from pools alone, those networks are on sale; each pool has its own check.
+    fn without_a_key(&self) -> Finding {
+        let name = "first addresses";
+        if self.config.addresses.pool_signer.is_some() {
+            let detail = "no address key: only networks with an address pool are on sale";
+            return Finding::new(name, Health::Doubtful, detail).advice(KEYS_ADVICE);
+        }
+        Finding::new(name, Health::Broken, "no address key: nothing is on sale").advice(KEYS_ADVICE)
     }
 
     pub(super) async fn pool(
