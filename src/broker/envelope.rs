@@ -14,6 +14,8 @@ use crate::telemetry::trace::{self, TraceContext};
 const VERSION: u32 = 1;
 pub const BODY_BYTES_MAX: usize = 4 * 1024;
 const EVENT_ID_BYTES_MAX: usize = 128;
+/// The longest reason in a dead letter. Storage writes the same into the ones it parks again.
+pub const REASON_CHARS_MAX: usize = 200;
 
 /// Reason why a body is not work. It never will be, so its message is rejected.
 #[derive(Debug, Error)]
@@ -174,6 +176,25 @@ struct Sealed<'a, B> {
     /// operator's move.
     #[serde(skip_serializing_if = "Option::is_none")]
     traceparent: Option<String>,
+    #[serde(flatten)]
+    given_up: Option<GivenUp>,
+}
+
+/// The end of a cycle of attempts, in the body of its dead letter: for people, who see it as
+/// headers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct GivenUp {
+    /// A sentence without data of the other side; it is cut to [`REASON_CHARS_MAX`].
+    reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_status: Option<i16>,
+}
+
+impl GivenUp {
+    /// `last_status` is that of the last response, of HTTP or of SMTP.
+    pub fn new(reason: &str, last_status: Option<i16>) -> Self {
+        Self { reason: reason.chars().take(REASON_CHARS_MAX).collect(), last_status }
+    }
 }
 
 /// Optional header fields: a body typed by hand need not repeat the kind that its queue implies.
@@ -185,8 +206,17 @@ struct Head {
 }
 
 pub fn encode<B: Body>(body: &B) -> String {
+    seal(body, None)
+}
+
+/// The body of a dead letter. It names the cycle that it starts when it comes back.
+pub fn encode_dead<B: Body>(body: &B, given_up: GivenUp) -> String {
+    seal(body, Some(given_up))
+}
+
+fn seal<B: Body>(body: &B, given_up: Option<GivenUp>) -> String {
     let traceparent = trace::traceparent();
-    serde_json::to_string(&Sealed { v: VERSION, kind: B::TYPE, body, traceparent })
+    serde_json::to_string(&Sealed { v: VERSION, kind: B::TYPE, body, traceparent, given_up })
         .expect("a body has text keys and no value that JSON cannot say")
 }
 
@@ -243,7 +273,7 @@ pub struct Headers {
     /// Reason for giving up, as a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// HTTP status of the last response.
+    /// Status of the last response, of HTTP or of SMTP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_status: Option<i16>,
     /// W3C trace context, under its own name and without our prefix.
@@ -269,6 +299,23 @@ mod tests {
             decode::<DeliveryRef>(text.as_bytes()).unwrap(),
             DeliveryRef::new(ID, "evt_1", turn)
         );
+    }
+
+    #[test]
+    fn a_dead_letter_says_why_in_its_headers_and_reads_as_the_work_it_starts() {
+        let message = DeliveryRef::new(ID, "evt_1", Turn { cycle: 2, attempt: 1 });
+        let given_up = GivenUp::new("the receiver answered 503", Some(503));
+        let text = encode_dead(&message, given_up);
+        assert_eq!(decode::<DeliveryRef>(text.as_bytes()).unwrap(), message);
+        let headers: Headers = serde_json::from_str(&text).unwrap();
+        assert_eq!(headers.reason.as_deref(), Some("the receiver answered 503"));
+        assert_eq!((headers.last_status, headers.cycle), (Some(503), Some(2)));
+        let text = encode_dead(&message, GivenUp::new(&"\u{1}".repeat(BODY_BYTES_MAX), None));
+        assert!(text.len() < BODY_BYTES_MAX, "{}", text.len());
+        let headers: Headers = serde_json::from_str(&text).unwrap();
+        assert_eq!(headers.reason.map(|reason| reason.len()), Some(REASON_CHARS_MAX));
+        assert_eq!(headers.last_status, None);
+        assert_eq!(serde_json::from_str::<Headers>(&encode(&message)).unwrap().reason, None);
     }
 
     #[tokio::test]

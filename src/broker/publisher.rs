@@ -14,7 +14,7 @@ use crate::telemetry::trace;
 
 use super::{
     BrokerError,
-    envelope::{BODY_BYTES_MAX, Headers},
+    envelope::{BODY_BYTES_MAX, Headers, REASON_CHARS_MAX},
     link::{CALL_LIMIT, Link, within},
     route::Route,
     topology::Topology,
@@ -24,7 +24,6 @@ use super::{
 /// meanwhile.
 pub const CONFIRM_LIMIT: Duration = Duration::from_secs(10);
 const PERSISTENT: u8 = 2;
-const REASON_CHARS_MAX: usize = 200;
 
 /// Message of one outbox row.
 #[derive(Debug, Clone)]

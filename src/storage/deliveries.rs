@@ -371,7 +371,8 @@ pub struct DeadFilter {
 }
 
 /// Queues a message with (cycle + 1, 1) for every matching dead delivery. In the work queue it
-/// starts a fresh cycle; in the dead-letter queue it is the parked copy that an operator can move.
+/// starts a fresh cycle; in the dead-letter queue it is the parked copy that an operator can move,
+/// and says why the delivery was given up, as [`crate::broker::envelope::GivenUp`] does.
 pub async fn queue_dead(
     connection: &mut PgConnection,
     routes: ChannelRoutes<'_>,
@@ -381,7 +382,7 @@ pub async fn queue_dead(
     let rows = sqlx::query!(
         r#"
         with matching as (
-            select id, channel, event_id, merchant_id, cycle
+            select id, channel, event_id, merchant_id, cycle, last_error, last_status
             from delivery
             where state = 'dead'
               and ($2::text is null or event_id = $2)
@@ -394,8 +395,10 @@ pub async fn queue_dead(
         queued as (
             insert into outbox (route, body)
             select case channel when 'payout' then $6 else $1 end,
-                   json_build_object('v', 1, 'type', 'delivery', 'merchant_id', merchant_id, 'delivery_id', id,
-                                     'event_id', event_id, 'cycle', cycle + 1, 'attempt', 1)::text
+                   json_strip_nulls(json_build_object(
+                       'v', 1, 'type', 'delivery', 'merchant_id', merchant_id, 'delivery_id', id, 'event_id', event_id,
+                       'cycle', cycle + 1, 'attempt', 1, 'reason', left(last_error, 200), 'last_status', last_status
+                   ))::text
             from matching
         )
         select event_id from matching

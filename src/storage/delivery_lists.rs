@@ -1,4 +1,4 @@
-//! Deliveries in the lists of the dashboard: a merchant's, page by page.
+//! Deliveries in lists: a merchant's, page by page, and the newest of all merchants.
 
 use std::collections::HashMap;
 
@@ -93,6 +93,44 @@ pub async fn of_merchant(
         }
     };
     Ok(rows)
+}
+
+/// Deliveries that a list of all merchants looks at in search of those that match.
+pub const NEWEST_LOOKED_AT: i64 = 20_000;
+
+/// Up to `limit` deliveries of all merchants that match, the newest first, among the newest
+/// [`NEWEST_LOOKED_AT`]. Index: `delivery_pkey`, whose ids are in the order of creation.
+pub async fn newest(
+    connection: &mut PgConnection,
+    state: Option<DeliveryState>,
+    since: DateTime<Utc>,
+    limit: i64,
+) -> Result<Vec<DeliveryRow>, StorageError> {
+    let rows = delivery_rows!(
+        "join (
+             select looked.id
+             from (select id, state, created_at from delivery order by id desc limit 20000) as looked
+             where ($1::text is null or looked.state = $1) and looked.created_at >= $2
+             order by looked.id desc
+             limit $3
+         ) as page on page.id = d.id
+         order by d.id desc",
+        state.map(DeliveryState::as_str),
+        since,
+        limit
+    );
+    Ok(rows.fetch_all(connection).await?)
+}
+
+/// The time of the last delivery that [`newest`] looks at; `None` if it sees all. Index:
+/// `delivery_pkey`.
+pub async fn newest_looked_at(
+    connection: &mut PgConnection,
+) -> Result<Option<DateTime<Utc>>, StorageError> {
+    let row = sqlx::query!("select created_at from delivery order by id desc limit 1 offset 19999")
+        .fetch_optional(connection)
+        .await?;
+    Ok(row.map(|row| row.created_at))
 }
 
 struct Place {

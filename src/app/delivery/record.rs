@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use super::Channel;
 use crate::{
-    broker::envelope::{self, DeliveryRef, Turn},
+    broker::{
+        envelope::{self, DeliveryRef, GivenUp, Turn},
+        route::Route,
+    },
     egress::{Answer, EgressError},
     storage::deliveries::{AttemptRecord, DueDelivery},
     webhook::retry::{DeliveryState, Outcome},
@@ -22,6 +25,7 @@ pub(super) fn of(
 ) -> (Outcome, AttemptRecord) {
     let status = answer.as_ref().ok().map(|answer| answer.status);
     let outcome = (channel.outcome)(status, turn.attempt);
+    let status = status.and_then(|status| i16::try_from(status).ok());
     let error = match answer {
         Ok(answer) if !answer.is_success() => {
             Some(format!("the receiver answered {}", answer.status))
@@ -29,7 +33,7 @@ pub(super) fn of(
         Ok(_) => None,
         Err(error) => Some(error.to_string()),
     };
-    let (new_state, next) = moved(channel, due, turn, outcome);
+    let (new_state, next) = moved(channel, due, turn, outcome, (error.as_deref(), status));
     let record = AttemptRecord {
         delivery_id: due.id,
         expected: due.progress,
@@ -39,7 +43,7 @@ pub(super) fn of(
         retry_in_seconds: i32::try_from(channel.policy.delay.as_secs()).unwrap_or(i32::MAX),
         started_at: due.now,
         duration_ms: i32::try_from(took.as_millis()).unwrap_or(i32::MAX),
-        status: status.and_then(|status| i16::try_from(status).ok()),
+        status,
         error,
         excerpt: answer.as_ref().ok().and_then(|answer| excerpt(&answer.body)),
         next,
@@ -55,7 +59,8 @@ pub(super) fn unsignable(
     turn: Turn,
     reason: &str,
 ) -> (Outcome, AttemptRecord) {
-    let (new_state, next) = moved(channel, due, turn, Outcome::Dead);
+    let error = format!("not sent, because it cannot be signed: {reason}");
+    let (new_state, next) = moved(channel, due, turn, Outcome::Dead, (Some(&error), None));
     let record = AttemptRecord {
         delivery_id: due.id,
         expected: due.progress,
@@ -66,7 +71,7 @@ pub(super) fn unsignable(
         started_at: due.now,
         duration_ms: 0,
         status: None,
-        error: Some(format!("not sent, because it cannot be signed: {reason}")),
+        error: Some(error),
         excerpt: None,
         next,
     };
@@ -79,25 +84,25 @@ fn moved(
     due: &DueDelivery,
     turn: Turn,
     outcome: Outcome,
+    (error, status): (Option<&str>, Option<i16>),
 ) -> (DeliveryState, Option<(String, String)>) {
-    let (new_state, next) = match outcome {
+    let message = |route: Route, body| Some((route.as_str().to_owned(), body));
+    let work = |turn| DeliveryRef::new(due.id, &due.event_id, turn);
+    match outcome {
         Outcome::Delivered => (DeliveryState::Delivered, None),
         Outcome::Dropped => (DeliveryState::Dropped, None),
         Outcome::RetryLater => {
             let next = Turn { attempt: turn.attempt + 1, ..turn };
-            (DeliveryState::RetryWait, Some((channel.wait, next)))
+            (DeliveryState::RetryWait, message(channel.wait, envelope::encode(&work(next))))
         }
         // The parked message starts the next cycle, by whatever way it comes back.
         Outcome::Dead => {
             let next = Turn { cycle: turn.cycle + 1, attempt: 1 };
-            (DeliveryState::Dead, Some((channel.dead, next)))
+            let given_up = GivenUp::new(error.unwrap_or("unknown"), status);
+            let letter = envelope::encode_dead(&work(next), given_up);
+            (DeliveryState::Dead, message(channel.dead, letter))
         }
-    };
-    let next = next.map(|(route, turn)| {
-        let body = envelope::encode(&DeliveryRef::new(due.id, &due.event_id, turn));
-        (route.as_str().to_owned(), body)
-    });
-    (new_state, next)
+    }
 }
 
 /// The first printable characters of an answer: for people, never to be trusted or rendered as

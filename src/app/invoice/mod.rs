@@ -11,6 +11,7 @@ pub mod deposits;
 pub mod expire;
 pub mod expire_quiet;
 pub mod explain;
+pub mod list;
 pub mod read;
 pub mod search;
 pub mod select_currency;

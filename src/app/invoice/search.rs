@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// No id, hash or address is longer; an order id may be.
-const WORDS_MAX: usize = 255;
+pub(in crate::app) const WORDS_MAX: usize = 255;
 /// Characters of a currency beside an amount: a code and spaces.
 const CURRENCY_CHARS_MAX: usize = 12;
 
@@ -60,9 +60,10 @@ impl Gateway {
     }
 }
 
-/// Addresses as each family compares them; hashes with and without `0x`, in either case; an e-mail
-/// address and amounts where the text has their shape.
-fn spellings(words: &str) -> Spellings {
+/// Spellings under which a text may stand in the rows: addresses as each family compares them;
+/// hashes with and without `0x`, in either case; an e-mail address and amounts where the text has
+/// their shape.
+pub(in crate::app) fn spellings(words: &str) -> Spellings {
     let mut match_keys: Vec<_> =
         Family::ALL.into_iter().map(|family| match_key(family, words)).collect();
     let lower = words.to_ascii_lowercase();

@@ -13,7 +13,7 @@ use super::QUEUE;
 use crate::{
     app::Gateway,
     broker::{
-        envelope::{self, MailRef, Turn},
+        envelope::{self, GivenUp, MailRef, Turn},
         route::Route,
     },
     egress::smtp::{Outgoing, Relay, SmtpError},
@@ -300,6 +300,11 @@ fn recorded(
             schedule::outcome(Reply::None, turn.attempt, left)
         }
     };
+    let code = match sent {
+        Err(SmtpError::Refused(code) | SmtpError::NoMailbox(code)) => i16::try_from(code).ok(),
+        Ok(()) | Err(SmtpError::Unwritable | SmtpError::TimedOut | SmtpError::NoAnswer) => None,
+    };
+    let error = sent.err().map(|error| error.to_string());
     let (new_state, next) = match outcome {
         Outcome::Delivered => (DeliveryState::Delivered, None),
         Outcome::Dropped => (DeliveryState::Dropped, None),
@@ -307,13 +312,10 @@ fn recorded(
         Outcome::Dead => {
             // The parked message starts the next cycle, by whatever way it comes back.
             let next = MailRef::new(mail.id, Turn { cycle: turn.cycle + 1, attempt: 1 });
-            let letter = (Route::MailDead.as_str().to_owned(), envelope::encode(&next));
-            (DeliveryState::Dead, Some(letter))
+            let given_up = GivenUp::new(error.as_deref().unwrap_or("unknown"), code);
+            let letter = envelope::encode_dead(&next, given_up);
+            (DeliveryState::Dead, Some((Route::MailDead.as_str().to_owned(), letter)))
         }
-    };
-    let code = match sent {
-        Err(SmtpError::Refused(code) | SmtpError::NoMailbox(code)) => i16::try_from(code).ok(),
-        Ok(()) | Err(SmtpError::Unwritable | SmtpError::TimedOut | SmtpError::NoAnswer) => None,
     };
     let pause = schedule::pause_after(turn.attempt).as_secs();
     let record = MailRecord {
@@ -326,7 +328,7 @@ fn recorded(
         started_at: mail.now,
         duration_ms: i32::try_from(took.as_millis()).unwrap_or(i32::MAX),
         code,
-        error: sent.err().map(|error| error.to_string()),
+        error,
         next,
     };
     (outcome, record)

@@ -5,6 +5,7 @@ pub mod announce;
 pub mod audit;
 pub mod doctor;
 pub mod examine;
+pub mod find;
 pub mod master_key;
 pub mod measure;
 pub mod status;

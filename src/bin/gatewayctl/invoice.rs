@@ -3,24 +3,31 @@
 use clap::{Args, Subcommand};
 use gateway::{
     app::{Gateway, invoice::explain::Explanation},
-    invoice::payment::{Payment, iso_8601},
+    invoice::{
+        Status,
+        payment::{Payment, iso_8601},
+    },
     storage::invoices::Invoice,
 };
 use serde_json::{Value, json};
 
 use crate::{
+    find, find_words, invoice_list,
     render::{self, Answer, Cell, Tone},
     story, words,
 };
 
 #[derive(Subcommand)]
 pub enum Command {
+    /// List invoices, the newest first
+    #[command(after_help = find_words::INVOICE_LIST)]
+    List(invoice_list::List),
     /// Show the payment as its merchant sees it, with internal details
     #[command(after_help = words::INVOICE_SHOW)]
     Show(Id),
     /// Show the history of the invoice: deposits, bookings, webhooks
     #[command(after_help = words::INVOICE_EXPLAIN)]
-    Explain(Id),
+    Explain(Named),
     /// Cancel an invoice that nothing was paid for yet
     #[command(after_help = words::INVOICE_CANCEL)]
     Cancel(Id),
@@ -33,9 +40,17 @@ pub struct Id {
     payment_id: String,
 }
 
+#[derive(Args)]
+pub struct Named {
+    /// The invoice's id, pzi_…, or its order id
+    #[arg(value_name = "PAYMENT_ID")]
+    text: String,
+}
+
 impl Command {
     pub async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
         match self {
+            Self::List(list) => list.run(gateway).await,
             Self::Show(Id { payment_id }) => {
                 let told = explanation(gateway, &payment_id).await?;
                 let payment = Payment::render(&told.invoice.view, &gateway.config.checkout_url);
@@ -45,13 +60,7 @@ impl Command {
                 );
                 Ok(Answer::new(to_json(&told.invoice, &payment)?, text))
             }
-            Self::Explain(Id { payment_id }) => {
-                let told = explanation(gateway, &payment_id).await?;
-                let payment = Payment::render(&told.invoice.view, &gateway.config.checkout_url);
-                let json = story::to_json(to_json(&told.invoice, &payment)?, &told);
-                let text = format!("{}\n{}", summary(&told.invoice, &payment), story::text(&told));
-                Ok(Answer::new(json, text))
-            }
+            Self::Explain(Named { text }) => explain(gateway, &text).await,
             Self::Cancel(Id { payment_id }) => {
                 gateway.cancel_invoice(&payment_id).await?;
                 let told = explanation(gateway, &payment_id).await?;
@@ -61,6 +70,29 @@ impl Command {
             }
         }
     }
+}
+
+/// The history of the invoice that `text` names. Of an order id that several have it tells which.
+async fn explain(gateway: &Gateway, text: &str) -> anyhow::Result<Answer> {
+    let told = match gateway.explain_invoice(text).await? {
+        Some(told) => told,
+        None => {
+            let found = gateway.payments_of_order(text).await?;
+            match found.hits.as_slice() {
+                [] => anyhow::bail!("no invoice has the id or the order id {text}"),
+                [one] => explanation(gateway, &one.row.id).await?,
+                _ => {
+                    let text =
+                        format!("Several invoices have this order id.\n{}", find::text(&found));
+                    return Ok(Answer::new(find::to_json(&found), text).bad());
+                }
+            }
+        }
+    };
+    let payment = Payment::render(&told.invoice.view, &gateway.config.checkout_url);
+    let json = story::to_json(to_json(&told.invoice, &payment)?, &told);
+    let text = format!("{}\n{}", summary(&told.invoice, &payment), story::text(&told));
+    Ok(Answer::new(json, text))
 }
 
 async fn explanation(gateway: &Gateway, payment_id: &str) -> anyhow::Result<Explanation> {
@@ -108,14 +140,18 @@ fn summary(invoice: &Invoice, payment: &Payment) -> String {
     render::facts(&facts)
 }
 
-fn status(invoice: &Invoice, payment: &Payment) -> Cell {
-    use gateway::invoice::Status;
-    let tone = match invoice.view.status {
+/// The colour of a status.
+pub const fn tone(status: Status) -> Tone {
+    match status {
         Status::Paid | Status::Overpaid => Tone::Good,
         Status::Expired | Status::Cancelled => Tone::Bad,
         Status::Partial => Tone::Doubtful,
         Status::Draft | Status::Pending => Tone::Plain,
-    };
+    }
+}
+
+fn status(invoice: &Invoice, payment: &Payment) -> Cell {
+    let tone = tone(invoice.view.status);
     let internal = invoice.view.status.as_str();
     Cell::toned(format!("{internal} (the merchant sees {})", payment.payment_status), tone)
 }

@@ -20,8 +20,11 @@ mod demo;
 mod deposit;
 mod doctor;
 mod failure;
+mod find;
+mod find_words;
 mod forward;
 mod invoice;
+mod invoice_list;
 mod ledger;
 mod listen;
 mod merchant;
@@ -109,6 +112,9 @@ enum Command {
     /// Move coins on the simulated chain (sandbox only)
     #[command(subcommand)]
     Simulate(simulate::Simulate),
+    /// Say what an id, an order id, a transaction, an address or an e-mail address is
+    #[command(after_help = find_words::FIND)]
+    Find(find::Find),
     /// Look at invoices, explain them, cancel them
     #[command(subcommand)]
     Invoice(invoice::Command),
@@ -172,6 +178,7 @@ impl Command {
             | Self::Merchant(_)
             | Self::Account(_)
             | Self::Simulate(_)
+            | Self::Find(_)
             | Self::Invoice(_)
             | Self::Deposit(_)
             | Self::Balances(_)
@@ -196,6 +203,7 @@ impl Command {
             Self::Account(command) => command.run(&open().await?).await,
             Self::Secrets(command) => command.run(json).await,
             Self::Simulate(command) => command.run(&open().await?).await,
+            Self::Find(find) => find.run(&open().await?).await,
             Self::Invoice(command) => command.run(&open().await?).await,
             Self::Deposit(command) => command.run(&open().await?).await,
             Self::Balances(command) => command.run(&open().await?).await,

@@ -361,8 +361,15 @@ pub const DELIVERIES_SHOW: &str = concat!(
 
 pub const INVOICE_SHOW: &str = concat!("Example:\n  gatewayctl invoice show pzi_…", database!());
 
-pub const INVOICE_EXPLAIN: &str =
-    concat!("Example:\n  gatewayctl invoice explain pzi_…", database!());
+pub const INVOICE_EXPLAIN: &str = concat!(
+    "\
+Of an order id that several invoices have, they are listed instead, and the exit code is 1.
+
+Examples:
+  gatewayctl invoice explain pzi_…
+  gatewayctl invoice explain A-1001",
+    database!()
+);
 
 pub const INVOICE_CANCEL: &str = concat!(
     "\

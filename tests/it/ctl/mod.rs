@@ -11,6 +11,7 @@ mod dead_letters;
 mod deposit;
 mod doctor;
 mod documents;
+mod find;
 mod help;
 mod invoice;
 mod ledger;

@@ -11,6 +11,7 @@ use std::{
 
 use gateway::{account::Role, storage::merchant_hours};
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row};
+use support::{client::ctl::Ctl, server::stack::Stack};
 
 use super::{payment, visitor::Visitor, with_desk};
 
@@ -61,12 +62,27 @@ async fn measure(visitor: &mut Visitor, path: &str) -> (Duration, Duration) {
     (took[ROUNDS / 2], took[ROUNDS - 2])
 }
 
+/// `gatewayctl find` and the lists of a merchant, over the same rows. The lists of all merchants
+/// look at the newest 20,000, which is the whole table here.
+async fn operators_search(stack: &Stack, merchant: &str, named: &[&str]) {
+    let ctl = Ctl::of(stack);
+    for words in named {
+        ctl.run(&["find", words]).await.expect_ok();
+    }
+    ctl.run(&["find", "buyer50@example.com"]).await.expect_ok();
+    assert_eq!(ctl.run(&["find", "nothing of this"]).await.code, 1);
+    for list in ["invoice", "deliveries"] {
+        ctl.run(&[list, "list", "--merchant", merchant]).await.expect_ok();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn no_page_of_a_merchant_with_many_payments_reads_a_table_whole() {
     with_desk(|desk| async move {
         let (ours, theirs) = (desk.merchant().await, desk.merchant().await);
         let id = payment(&ours, "newest").await;
         let mut hand = desk.stack.database.connect().await;
+        let merchant = ours.new.id.to_string();
         fill(&mut hand, &ours.new.id.to_string(), &theirs.new.id.to_string()).await;
         while merchant_hours::sum_next(&mut hand).await.unwrap() {}
         let text = async |hand: &mut PgConnection, query: &'static str| -> String {
@@ -122,6 +138,7 @@ async fn no_page_of_a_merchant_with_many_payments_reads_a_table_whole() {
                 slow.push(format!("{path}: {p95:?}"));
             }
         }
+        operators_search(&desk.stack, &merchant, &[&id, "grown-12", &hash, &address, &event]).await;
         desk.gateway.db.close().await;
         tokio::time::sleep(Duration::from_millis(1_500)).await;
         assert_eq!(before, scans(&mut hand).await, "a grown table was read whole");

@@ -148,6 +148,8 @@ async fn a_dead_letter_that_is_moved_back_many_times_is_sent_once() {
         let operator = broker.management_as(topology::Role::Operator).await;
         let dead = broker.topology.dead_letter_queue(DeadLetterQueue::Mail);
         let work = broker.topology.work_queue(WorkQueue::Mail);
+        let why = broker.why_dead(&dead).await;
+        assert_eq!(why, (Some("the relay answered 554".into()), Some("554".into())));
         move_messages(&operator, &dead, &work).await;
         mails_become(&shop, "delivered", None, 1).await;
         let mut connection = shop.stack.database.connect().await;

@@ -79,6 +79,8 @@ async fn server_errors_and_redirects_are_tried_five_times_and_then_wait_for_an_o
         let topology = &stack.broker.topology;
         let dead = topology.dead_letter_queue(DeadLetterQueue::PayoutWebhook);
         let work = topology.work_queue(WorkQueue::PayoutWebhook);
+        let why = stack.broker.why_dead(&dead).await;
+        assert_eq!(why, (Some("the receiver answered 599".into()), Some("599".into())));
         let operator = stack.broker.management_as(gateway::broker::topology::Role::Operator).await;
         move_messages(&operator, &dead, &work).await;
         let (again, _) = event_is(&payer, &id, 0, "delivered").await;

@@ -52,6 +52,8 @@ async fn a_failing_receiver_gets_five_attempts_and_then_the_dead_letter_waits() 
         assert!(gaps(&attempts).iter().all(|gap| *gap >= wait - 5), "{:?}", gaps(&attempts));
 
         let dead = shop.stack.broker.topology.dead_letter_queue(DeadLetterQueue::Ipn);
+        let why = shop.stack.broker.why_dead(&dead).await;
+        assert_eq!(why, (Some("the receiver answered 500".into()), Some("500".into())));
         let parked = shop.stack.broker.arrival(&dead).await;
         let parked: DeliveryRef = decode(&parked.delivery.data).unwrap();
         let fresh = Turn { cycle: 2, attempt: 1 };

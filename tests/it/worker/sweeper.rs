@@ -130,11 +130,11 @@ async fn a_wiped_dead_letter_queue_is_refilled_by_the_second_sweep() {
         let (gateway, broker) = (&shop.stack.gateway, &shop.stack.broker);
         let id = shop.expired(json!({})).await;
         shop.run("update delivery set state = 'dead', cycle = 3, attempts = 5, next_attempt_at = null, \
-                  dead_since = now() - interval '61 seconds'").await;
+                  last_status = 503, last_error = 'the receiver answered 503', dead_since = now() - interval '61 seconds'").await;
         let copies = "insert into delivery (id, event_id, channel, kind, merchant_id, invoice_id, subject, url, payload,
-                state, cycle, attempts, dead_since)
+                state, cycle, attempts, last_status, last_error, dead_since)
             select gen_random_uuid(), event_id || n, channel, kind, merchant_id, invoice_id, gen_random_uuid(), url,
-                payload, state, cycle, attempts, dead_since
+                payload, state, cycle, attempts, last_status, last_error, dead_since
             from delivery, generate_series(2, 1200) as n where invoice_id = $1";
         shop.sql(copies, &id).await;
         let dead = broker.topology.dead_letter_queue(DeadLetterQueue::Ipn);
@@ -148,6 +148,8 @@ async fn a_wiped_dead_letter_queue_is_refilled_by_the_second_sweep() {
             let swept = gateway.sweep(Some(&broker.management), &mut memory).await.unwrap();
             assert_eq!(swept.dead_letters_parked, parked);
         }
+        let why = broker.why_dead(&dead).await;
+        assert_eq!(why, (Some("the receiver answered 503".into()), Some("503".into())));
         for _ in 0..DEAD {
             let message = broker.arrival(&dead).await.delivery.data;
             let turn = decode::<DeliveryRef>(&message).unwrap().turn;

@@ -35,6 +35,12 @@ async fn an_unsignable_delivery_becomes_one_dead_letter_and_is_sent_after_repair
         let broker = &shop.stack.broker;
         let dead = broker.topology.dead_letter_queue(DeadLetterQueue::Ipn);
         for _ in &ids {
+            let (reason, status) = broker.why_dead(&dead).await;
+            assert!(
+                reason.as_ref().is_some_and(|it| it.contains("cannot be signed")),
+                "{reason:?}"
+            );
+            assert_eq!(status, None);
             broker.arrival(&dead).await;
         }
         assert!(broker.take(&dead).await.is_none());

@@ -111,6 +111,23 @@ impl TestBroker {
         eventually(&format!("a message in {queue}"), || self.take(queue)).await
     }
 
+    /// The headers `gw-reason` and `gw-last-status` of a queue's first message, as the management UI
+    /// shows them, as soon as there is one. It stays in the queue.
+    pub async fn why_dead(&self, queue: &str) -> (Option<String>, Option<String>) {
+        let look = json!({ "count": 1, "ackmode": "ack_requeue_true", "encoding": "auto" });
+        let path = ["queues", self.management.vhost(), queue, "get"];
+        let letter = eventually(&format!("a dead letter in {queue}"), async || {
+            let letters = self.management.call(Method::POST, &path, Some(&look)).await.unwrap();
+            letters.and_then(|letters| letters.get(0).cloned())
+        })
+        .await;
+        let header = |name: &str| {
+            let value = letter["properties"]["headers"].get(name)?;
+            Some(value.as_str().unwrap().to_owned())
+        };
+        (header("gw-reason"), header("gw-last-status"))
+    }
+
     /// Purges a queue; returns the number of lost messages.
     pub async fn purge(&self, queue: &str) -> u32 {
         let options = lapin::options::QueuePurgeOptions::default();
