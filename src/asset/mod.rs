@@ -7,6 +7,7 @@ pub mod address;
 pub mod catalogue;
 pub mod explorer;
 pub mod fiat;
+pub mod keys;
 pub mod network;
 
 pub use address::{AccountKey, AddressError, Realm};

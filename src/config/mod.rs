@@ -334,6 +334,8 @@ pub enum Part {
     Broker,
     /// Only the master key, for work without any server.
     Sealed,
+    /// Nothing at all: keys can be made where no setting is.
+    Nothing,
 }
 
 #[derive(Debug, Error)]
@@ -450,6 +452,12 @@ impl Config {
         };
         let is_followed = self.chain(network).source == ChainSourceKind::Node;
         self.x402.enabled && is_chosen && is_followed && x402::token_of(network).is_some()
+    }
+
+    /// As [`Self::seed_keys`]; `None` where no key is set that could seal a seed.
+    pub fn seed_keys_if_set(&self) -> Result<Option<KeyRing>, ConfigError> {
+        let is_set = self.has_seed_key() || !self.master_key.expose_secret().is_empty();
+        is_set.then(|| self.seed_keys()).transpose()
     }
 
     pub fn is_sandbox(&self) -> bool {

@@ -3,6 +3,7 @@
 //! A sealed secret opens only under the master key, and only in the row it was sealed for: swapping
 //! two rows of a stolen database reveals nothing.
 
+pub use crate::asset::keys::SEED_BYTES;
 use chacha20poly1305::{
     Key, KeyInit, XChaCha20Poly1305, XNonce,
     aead::{Aead, Payload},
@@ -15,10 +16,9 @@ use uuid::Uuid;
 
 const SECRET_BYTES: usize = 32;
 const NONCE_BYTES: usize = 24;
-/// Length of the seed that BIP-39 derives from a phrase.
-pub const SEED_BYTES: usize = 64;
 pub const DIGEST_BYTES: usize = 32;
 const SEED_CONTEXT: &[u8] = b"payout.seed";
+const SEED_NONCE: &[u8] = b"payout.seed.nonce";
 const PROOF_CONTEXT: &[u8] = b"master_key.proof";
 const CODES_CONTEXT: &[u8] = b"account.totp";
 const LEGACY_CONTEXT: &[u8] = b"legacy_key.private_key";
@@ -82,9 +82,13 @@ impl MasterKey {
         self.seal_bytes(&context(merchant_id), secret.reveal().as_bytes())
     }
 
-    /// Seals the seed of the hot wallet.
+    /// Seals a seed, always to the same bytes under the same key: whoever restores keys from their
+    /// words can compare the files. The nonce is a keyed digest of the seed, so another seed has
+    /// another nonce, and all that equal bytes show is that the seeds are equal.
     pub fn seal_seed(&self, seed: &[u8; SEED_BYTES]) -> Vec<u8> {
-        self.seal_bytes(SEED_CONTEXT, seed)
+        let mut nonce = [0_u8; NONCE_BYTES];
+        nonce.copy_from_slice(&self.digest(SEED_NONCE, seed)[..NONCE_BYTES]);
+        self.seal_with(nonce, SEED_CONTEXT, seed)
     }
 
     /// Seals nothing but a proof: only this key opens it.
@@ -114,6 +118,10 @@ impl MasterKey {
     fn seal_bytes(&self, context: &[u8], plain: &[u8]) -> Vec<u8> {
         let mut nonce = [0_u8; NONCE_BYTES];
         rand::rng().fill_bytes(&mut nonce);
+        self.seal_with(nonce, context, plain)
+    }
+
+    fn seal_with(&self, nonce: [u8; NONCE_BYTES], context: &[u8], plain: &[u8]) -> Vec<u8> {
         let sealed = self
             .cipher()
             .encrypt(&XNonce::from(nonce), Payload { msg: plain, aad: context })
@@ -336,6 +344,16 @@ mod tests {
         assert_eq!(other_key.open_seed(&sealed).err(), Some(SealError::DoesNotOpen));
         let secret = key.seal(Uuid::nil(), &WebhookSecret::generate());
         assert_eq!(key.open_seed(&secret).err(), Some(SealError::DoesNotOpen));
+    }
+
+    #[test]
+    fn a_seed_is_sealed_to_the_same_bytes_and_another_one_under_another_nonce() {
+        let key = MasterKey::parse(&"ab".repeat(32)).unwrap();
+        let other_key = MasterKey::parse(&"cd".repeat(32)).unwrap();
+        let nonce = |key: &MasterKey, seed| key.seal_seed(&[seed; SEED_BYTES])[1..25].to_vec();
+        assert_eq!(key.seal_seed(&[7; SEED_BYTES]), key.seal_seed(&[7; SEED_BYTES]));
+        assert_ne!(nonce(&key, 8), nonce(&key, 7));
+        assert_ne!(nonce(&other_key, 7), nonce(&key, 7));
     }
 
     #[test]

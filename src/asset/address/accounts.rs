@@ -1,12 +1,16 @@
 //! Accounts of a seed, one for each use, so that the key of one use spends nothing of another
 //! (BIP-44, BIP-84).
 //!
-//! Invoices have account 0, payouts account 1, and the wallet that fronts gas account 2. Whoever
-//! may spend has a seed of their own as well: the seed of the invoices can stay cold.
+//! Invoices have account 0, payouts account 1, and the wallet that fronts gas account 2. Account 3
+//! is kept for x402. Whoever may spend has a seed of their own as well: the seed of the invoices
+//! can stay cold.
 
 use bip32::{DerivationPath, Prefix, XPrv};
 
-use super::{Family, Realm};
+use super::{AccountKey, Family, Realm, pool, slip10};
+
+/// Path of the key of all wallets on TON, each step hardened.
+const TON_WALLET: [u32; 3] = [44, 607, 0];
 
 /// What addresses of an account are for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,8 +32,17 @@ impl Account {
         }
     }
 
-    /// The path of the account; `None` for families whose keys are made otherwise. Test networks of
-    /// the bitcoin-like chains share one coin type.
+    /// Name of the use, as command lines print it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Invoices => "invoices",
+            Self::Payouts => "payouts",
+            Self::Gas => "gas",
+        }
+    }
+
+    /// The path of the account; `None` for families that this use has no account in, and for those
+    /// whose keys are ed25519. Test networks of the bitcoin-like chains share one coin type.
     pub fn path(self, family: Family, realm: Realm) -> Option<String> {
         let (purpose, coin) = match (family, realm) {
             (Family::Evm, _) => (44, 60),
@@ -38,6 +51,8 @@ impl Account {
             (Family::Dogecoin, Realm::Main) => (44, 3),
             (Family::Bitcoin | Family::Litecoin, Realm::Regtest) => (84, 1),
             (Family::Dogecoin, Realm::Regtest) => (44, 1),
+            (Family::Tron, _) if self == Self::Invoices => (44, 195),
+            (Family::Thorchain, _) if self == Self::Invoices => (44, 931),
             (Family::Tron | Family::Solana | Family::Near | Family::Ton | Family::Thorchain, _) => {
                 return None;
             }
@@ -56,10 +71,45 @@ impl Account {
         let path: DerivationPath = self.path(family, realm)?.parse().ok()?;
         let key = XPrv::derive_from_path(seed, &path).ok()?.public_key();
         let prefix = match (family, realm) {
-            (Family::Evm, _) | (_, Realm::Main) => Prefix::XPUB,
-            (_, Realm::Regtest) => Prefix::TPUB,
+            (Family::Bitcoin | Family::Litecoin | Family::Dogecoin, Realm::Regtest) => Prefix::TPUB,
+            _ => Prefix::XPUB,
         };
         Some(key.to_string(prefix))
+    }
+
+    /// The public key in the form that the configuration takes: an xpub, or of TON's wallet the
+    /// ed25519 key in hex. `None` as for [`Self::path`], and for families with a pool.
+    pub fn public_key(self, seed: &[u8], family: Family, realm: Realm) -> Option<String> {
+        match (self, family) {
+            (Self::Invoices, Family::Ton) => slip10::public_key(seed, &TON_WALLET).map(hex::encode),
+            _ => self.xpub(seed, family, realm),
+        }
+    }
+
+    /// The path that a wallet is given to show the same addresses; `n` is the index of an address,
+    /// where each has a key of its own.
+    pub fn wallet_path(self, family: Family, realm: Realm) -> Option<String> {
+        let ed25519 = match family {
+            Family::Ton => "m/44'/607'/0'",
+            Family::Solana => "m/44'/501'/n'/0'",
+            Family::Near => "m/44'/397'/n'",
+            Family::Bitcoin
+            | Family::Litecoin
+            | Family::Dogecoin
+            | Family::Evm
+            | Family::Tron
+            | Family::Thorchain => return self.path(family, realm),
+        };
+        (self == Self::Invoices).then(|| ed25519.to_owned())
+    }
+
+    /// The address at index 0.
+    pub fn first_address(self, seed: &[u8], family: Family, realm: Realm) -> Option<String> {
+        if family.has_pool() {
+            return pool::address(seed, family, 0).filter(|_| self == Self::Invoices);
+        }
+        let key = self.public_key(seed, family, realm)?;
+        AccountKey::parse_in(realm, family, &key).ok()?.address(0).ok()
     }
 }
 
@@ -75,10 +125,10 @@ mod tests {
     fn the_account_of_the_invoices_is_the_one_that_the_sandbox_has_always_had() {
         let seed = hex::decode(sandbox::seed()).unwrap();
         for (family, realm) in
-            FAMILIES.into_iter().flat_map(|f| [Realm::Main, Realm::Regtest].map(|r| (f, r)))
+            Family::ALL.into_iter().flat_map(|f| [Realm::Main, Realm::Regtest].map(|r| (f, r)))
         {
-            let xpub = Account::Invoices.xpub(&seed, family, realm).unwrap();
-            assert_eq!(Some(xpub.as_str()), sandbox::account_key(realm, family), "{family:?}");
+            let key = Account::Invoices.public_key(&seed, family, realm);
+            assert_eq!(key.as_deref(), sandbox::account_key(realm, family), "{family:?}");
         }
     }
 
@@ -103,7 +153,13 @@ mod tests {
 
     #[test]
     fn networks_without_payouts_have_no_payout_account() {
-        assert_eq!(Account::Payouts.path(Family::Tron, Realm::Main), None);
+        for family in [Family::Tron, Family::Thorchain, Family::Ton, Family::Solana, Family::Near] {
+            for account in [Account::Payouts, Account::Gas] {
+                assert_eq!(account.wallet_path(family, Realm::Main), None, "{family:?}");
+                assert_eq!(account.public_key(&[7; 64], family, Realm::Main), None, "{family:?}");
+                assert_eq!(account.first_address(&[7; 64], family, Realm::Main), None);
+            }
+        }
         let [gas, path] = [(Account::Gas, Family::Evm), (Account::Payouts, Family::Bitcoin)]
             .map(|(account, family)| account.path(family, Realm::Main).unwrap());
         assert_eq!((gas.as_str(), path.as_str()), ("m/44'/60'/2'", "m/84'/0'/1'"));

@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use crate::{
     failure::wrong_usage,
+    keys_files::open_sealed,
     network, open,
     operator::Operator,
     render::{self, Answer, Cell, Tone},
@@ -106,12 +107,7 @@ impl Fill {
 impl Export {
     fn run(self) -> anyhow::Result<Answer> {
         let keys = Config::load_for(Part::Sealed)?.seed_keys()?;
-        let path = self.seed_file.display();
-        let text = fs::read_to_string(&self.seed_file)
-            .map_err(|error| anyhow::anyhow!("the seed file {path} cannot be read: {error}"))?;
-        let sealed = hex::decode(text.trim())
-            .map_err(|_| anyhow::anyhow!("the seed file {path} is not hex; is it sealed?"))?;
-        let (seed, _) = keys.open_seed(&sealed)?;
+        let seed = open_sealed(&self.seed_file, &keys)?;
         let seed = seed.expose_secret().as_slice();
         let file = pool::export(seed, self.network, self.from, self.count)
             .map_err(|error| wrong_usage(error.to_string()))?;

@@ -25,6 +25,9 @@ mod find_words;
 mod forward;
 mod invoice;
 mod invoice_list;
+mod keys;
+mod keys_files;
+mod keys_words;
 mod ledger;
 mod listen;
 mod merchant;
@@ -106,6 +109,9 @@ enum Command {
     /// Create, reset, disable and enable accounts of the dashboard
     #[command(subcommand)]
     Account(account::Account),
+    /// Make the keys of an installation, on a machine without a network
+    #[command(subcommand)]
+    Keys(keys::Keys),
     /// Change the master key while everything runs
     #[command(subcommand)]
     Secrets(secrets::Secrets),
@@ -177,6 +183,7 @@ impl Command {
             | Self::Config(_)
             | Self::Merchant(_)
             | Self::Account(_)
+            | Self::Keys(_)
             | Self::Simulate(_)
             | Self::Find(_)
             | Self::Invoice(_)
@@ -201,6 +208,7 @@ impl Command {
             Self::Config(command) => command.run(),
             Self::Merchant(command) => command.run(&open().await?).await,
             Self::Account(command) => command.run(&open().await?).await,
+            Self::Keys(command) => command.run(),
             Self::Secrets(command) => command.run(json).await,
             Self::Simulate(command) => command.run(&open().await?).await,
             Self::Find(find) => find.run(&open().await?).await,
@@ -250,7 +258,12 @@ async fn main() -> ExitCode {
 
 async fn run(cli: Cli) -> anyhow::Result<Answer> {
     let limit = cli.command.limit();
-    if cli.json && matches!(cli.command, Command::Demo(_) | Command::Listen(_)) {
+    // Words of keys are for the terminal: no script may catch them with its JSON.
+    let for_people = matches!(
+        cli.command,
+        Command::Demo(_) | Command::Listen(_) | Command::Keys(keys::Keys::New(_))
+    );
+    if cli.json && for_people {
         return Err(wrong_usage("this command prints text for people; it has no JSON output"));
     }
     tokio::time::timeout(limit, cli.command.run(cli.json)).await.unwrap_or_else(|_| {

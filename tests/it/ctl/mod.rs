@@ -14,6 +14,7 @@ mod documents;
 mod find;
 mod help;
 mod invoice;
+mod keys;
 mod ledger;
 mod listen;
 mod merchant;
