@@ -460,6 +460,12 @@ impl Config {
         is_set.then(|| self.seed_keys()).transpose()
     }
 
+    /// As [`Self::seed_keys_if_set`], for the seed of x402's gas wallet.
+    pub fn x402_seed_keys_if_set(&self) -> Result<Option<KeyRing>, ConfigError> {
+        let is_set = self.x402.seed_key.is_some() || !self.master_key.expose_secret().is_empty();
+        is_set.then(|| self.x402_seed_keys()).transpose()
+    }
+
     pub fn is_sandbox(&self) -> bool {
         self.profile == Profile::Sandbox
     }

@@ -2,8 +2,8 @@
 //! (BIP-44, BIP-84).
 //!
 //! Invoices have account 0, payouts account 1, and the wallet that fronts gas account 2. Account 3
-//! is kept for x402. Whoever may spend has a seed of their own as well: the seed of the invoices
-//! can stay cold.
+//! pays the gas of x402. Whoever may spend has a seed of their own as well: the seed of the
+//! invoices can stay cold.
 
 use bip32::{DerivationPath, Prefix, XPrv};
 
@@ -38,6 +38,7 @@ impl Account {
             Self::Invoices => "invoices",
             Self::Payouts => "payouts",
             Self::Gas => "gas",
+            Self::X402 => "x402",
         }
     }
 
@@ -154,7 +155,7 @@ mod tests {
     #[test]
     fn networks_without_payouts_have_no_payout_account() {
         for family in [Family::Tron, Family::Thorchain, Family::Ton, Family::Solana, Family::Near] {
-            for account in [Account::Payouts, Account::Gas] {
+            for account in [Account::Payouts, Account::Gas, Account::X402] {
                 assert_eq!(account.wallet_path(family, Realm::Main), None, "{family:?}");
                 assert_eq!(account.public_key(&[7; 64], family, Realm::Main), None, "{family:?}");
                 assert_eq!(account.first_address(&[7; 64], family, Realm::Main), None);

@@ -6,7 +6,11 @@ use rand::{TryRng, rngs::SysRng};
 use secrecy::{SecretBox, zeroize::Zeroizing};
 use thiserror::Error;
 
-use super::{DiceError, Seed, child, dice};
+use super::{
+    DiceError, Seed,
+    child::{self, Child},
+    dice,
+};
 
 /// Words of a phrase that is made here: 256 bits and their checksum.
 pub const WORDS: usize = 24;
@@ -78,12 +82,12 @@ impl Phrase {
         SecretBox::new(Box::new(*seed))
     }
 
-    /// The phrase of the wallet that pays out, by BIP-85: wallets that know that standard show it
-    /// as the first phrase of 24 English words.
-    pub(super) fn of_payouts(&self) -> Option<Self> {
+    /// The phrase of a wallet that spends, by BIP-85: wallets that know that standard show it among
+    /// the phrases of 24 English words.
+    pub(super) fn child(&self, child: Child) -> Option<Self> {
         let seed = Zeroizing::new(self.0.to_seed_normalized(""));
         let root = XPrv::new(seed.as_slice()).ok()?;
-        Some(Self::from_entropy(&*child::entropy(&root)?))
+        Some(Self::from_entropy(&*child::entropy(&root, child)?))
     }
 }
 

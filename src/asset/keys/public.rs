@@ -26,7 +26,7 @@ pub struct PublicKey {
 /// All public keys. From them every address of the installation follows, and nothing can be spent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PublicKeys {
-    /// Of invoices first, then of payouts, then of the wallet that fronts gas.
+    /// Of invoices first, then of payouts, then of the wallets that pay gas.
     pub keys: Vec<PublicKey>,
     /// The key that signs files of pools, in hex.
     pub pool_signer: String,
@@ -39,7 +39,8 @@ impl PublicKeys {
         let invoices = Family::ALL.map(|family| (Account::Invoices, family));
         let payouts = PAID_FROM.map(|family| (Account::Payouts, family));
         let gas = [(Account::Gas, Family::Evm)];
-        let keys = invoices.into_iter().chain(payouts).chain(gas);
+        let x402 = seeds.x402.as_ref().map(|_| (Account::X402, Family::Evm));
+        let keys = invoices.into_iter().chain(payouts).chain(gas).chain(x402);
         let keys = keys.map(|(account, family)| row(seeds, account, family, realm));
         let signer = PoolSigner::of_seed(seeds.invoices.expose_secret())?;
         Some(Self { keys: keys.collect::<Option<_>>()?, pool_signer: signer.to_hex(), realm })
@@ -55,6 +56,7 @@ fn row(seeds: &Seeds, account: Account, family: Family, realm: Realm) -> Option<
     let seed = match account {
         Account::Invoices => &seeds.invoices,
         Account::Payouts | Account::Gas => &seeds.payouts,
+        Account::X402 => seeds.x402.as_ref()?,
     };
     let seed = seed.expose_secret();
     Some(PublicKey {

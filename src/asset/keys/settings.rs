@@ -18,6 +18,9 @@ const FIRST: &str = "\
 const PAYOUTS: &str = "\
 # Of the seed in payouts.seed, which is for the role payout-batch alone: there, payouts.seed_file names it.
 ";
+const X402: &str = "\
+# Of the seed in x402.seed, which is for the role x402-settlement alone: there, x402.seed_file names it.
+";
 
 /// The file, in TOML: always the same text for the same keys.
 pub fn settings(keys: &PublicKeys) -> String {
@@ -43,6 +46,11 @@ pub fn settings(keys: &PublicKeys) -> String {
     }
     for row in keys.of_account(Account::Gas) {
         key(&mut text, row, row.account.name());
+    }
+    for row in keys.of_account(Account::X402) {
+        text.push_str("\n[x402]\n");
+        text.push_str(X402);
+        key(&mut text, row, "account");
     }
     text
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use secrecy::ExposeSecret;
 use serde::Deserialize;
 
-use super::{Phrase, PublicKey, PublicKeys, Seeds, settings};
+use super::{Child, Phrase, PublicKey, PublicKeys, Seeds, settings};
 use crate::asset::{
     Family,
     address::{Account, Realm},
@@ -32,8 +32,9 @@ struct Rows {
 }
 
 #[derive(Deserialize)]
-struct Payouts {
-    sets: BTreeMap<String, OfPhrase>,
+struct Children {
+    payouts: BTreeMap<String, OfPhrase>,
+    x402: BTreeMap<String, OfPhrase>,
 }
 
 #[derive(Deserialize)]
@@ -54,7 +55,7 @@ fn invoices() -> Invoices {
     serde_json::from_str(include_str!("../address/vectors.json")).unwrap()
 }
 
-fn payouts() -> Payouts {
+fn children() -> Children {
     serde_json::from_str(include_str!("vectors.json")).unwrap()
 }
 
@@ -104,28 +105,40 @@ fn every_family_has_the_published_key_and_first_address_of_invoices() {
 }
 
 #[test]
-fn payouts_and_gas_have_the_accounts_that_two_other_implementations_derive() {
-    let phrases = invoices().phrases;
-    for (name, wanted) in payouts().sets {
-        let words = Phrase::parse(&phrases[&name].phrase).unwrap();
-        let child: Vec<_> = words.of_payouts().unwrap().words().collect();
-        assert_eq!(child.join(" "), wanted.phrase, "{name}");
-        let seeds = Seeds::of(&words).unwrap();
-        assert_eq!(hex::encode(seeds.payouts.expose_secret()), wanted.seed, "{name}");
-        let keys = PublicKeys::of(&seeds, Realm::Main).unwrap();
-        let spending = keys.of_account(Account::Payouts).chain(keys.of_account(Account::Gas));
-        let spending: Vec<_> = spending.collect();
-        assert_eq!(spending.len(), wanted.keys.len());
-        for row in spending {
-            let is_gas = row.account == Account::Gas;
-            let label = if is_gas { Account::Gas.name() } else { row.family.name() };
-            let wanted = &wanted.keys[label];
-            assert_eq!(
-                (&row.path, row.key.as_ref(), &row.first_address),
-                (&wanted.path, Some(&wanted.xpub), &wanted.first),
-                "{name} {label}"
-            );
-        }
+fn accounts_that_spend_are_those_that_two_other_implementations_derive() {
+    let wanted = children();
+    let of_payouts = [Account::Payouts, Account::Gas];
+    for (name, wanted) in &wanted.payouts {
+        assert_child(name, Child::Payouts, wanted, &of_payouts);
+    }
+    for (name, wanted) in &wanted.x402 {
+        assert_child(name, Child::X402, wanted, &[Account::X402]);
+    }
+}
+
+fn assert_child(name: &str, child: Child, wanted: &OfPhrase, accounts: &[Account]) {
+    let words = Phrase::parse(&invoices().phrases[name].phrase).unwrap();
+    let phrase: Vec<_> = words.child(child).unwrap().words().collect();
+    assert_eq!(phrase.join(" "), wanted.phrase, "{name}");
+    let seeds = Seeds::of(&words).unwrap();
+    let seed = match child {
+        Child::Payouts => &seeds.payouts,
+        Child::X402 => seeds.x402.as_ref().unwrap(),
+    };
+    assert_eq!(hex::encode(seed.expose_secret()), wanted.seed, "{name}");
+    let keys = PublicKeys::of(&seeds, Realm::Main).unwrap();
+    let rows = keys.keys.iter().filter(|row| accounts.contains(&row.account));
+    let rows: Vec<_> = rows.collect();
+    assert_eq!(rows.len(), wanted.keys.len());
+    for row in rows {
+        let is_of_payouts = row.account == Account::Payouts;
+        let label = if is_of_payouts { row.family.name() } else { row.account.name() };
+        let wanted = &wanted.keys[label];
+        assert_eq!(
+            (&row.path, row.key.as_ref(), &row.first_address),
+            (&wanted.path, Some(&wanted.xpub), &wanted.first),
+            "{name} {label}"
+        );
     }
 }
 
@@ -154,7 +167,7 @@ fn the_settings_name_every_key_and_first_address_once() {
     let names: Vec<_> = names.collect();
     let wanted = "bitcoin litecoin dogecoin evm tron ton thorchain pool_signer \
                   bitcoin litecoin dogecoin evm tron solana near ton thorchain \
-                  bitcoin litecoin dogecoin evm gas";
+                  bitcoin litecoin dogecoin evm gas account";
     assert_eq!(names.join(" "), wanted);
     assert!(!text.contains("TEST networks"));
     let test = settings(&self::keys(&invoices().phrases["abandon"].phrase, Realm::Regtest));

@@ -12,14 +12,13 @@ use gateway::{
         keys::{Phrase, PublicKeys, ROLLS_MIN, Seeds, WORDS},
     },
     config::{Config, Part},
-    merchant::secret::KeyRing,
 };
 use secrecy::zeroize::Zeroizing;
 use serde_json::{Value, json};
 
 use crate::{
     failure::wrong_usage,
-    keys_files::{self, Contents, NewFile},
+    keys_files::{self, Contents, NewFile, Sealing},
     keys_words,
     render::{self, Answer, Cell},
 };
@@ -101,7 +100,7 @@ impl New {
             return Err(wrong_usage(text));
         }
         keys_files::make_empty(&self.target.dir)?;
-        let sealing = sealing_keys()?;
+        let sealing = Some(sealing_keys()?);
         let words = if self.dice {
             let ask =
                 format!("{ROLLS_MIN} or more rolls of a die, digits from 1 to 6, in one line:");
@@ -119,7 +118,7 @@ impl New {
 impl Restore {
     fn run(self) -> anyhow::Result<Answer> {
         keys_files::make_empty(&self.target.dir)?;
-        let sealing = sealing_keys()?;
+        let sealing = Some(sealing_keys()?);
         let words = Phrase::parse(&typed(&format!("the {WORDS} words, in one line:"))?)?;
         let made = Made::of(&seeds(&words)?, &self.target, sealing.as_ref())?;
         made.write(&self.target.dir)
@@ -128,20 +127,23 @@ impl Restore {
 
 impl Export {
     fn run(self) -> anyhow::Result<Answer> {
-        let keys = Config::load_for(Part::Sealed)?.seed_keys()?;
-        let open = |name| keys_files::open_sealed(&self.seeds.join(name), &keys);
+        let config = Config::load_for(Part::Sealed)?;
+        let (keys, x402_keys) = (config.seed_keys()?, config.x402_seed_keys()?);
+        let open = |name, keys| keys_files::open_sealed(&self.seeds.join(name), keys);
+        let has_x402 = self.seeds.join(keys_files::X402_SEED).exists();
         let seeds = Seeds {
-            invoices: open(keys_files::INVOICES_SEED)?,
-            payouts: open(keys_files::PAYOUTS_SEED)?,
+            invoices: open(keys_files::INVOICES_SEED, &keys)?,
+            payouts: open(keys_files::PAYOUTS_SEED, &keys)?,
+            x402: has_x402.then(|| open(keys_files::X402_SEED, &x402_keys)).transpose()?,
         };
         keys_files::make_empty(&self.target.dir)?;
         Made::of(&seeds, &self.target, None)?.write(&self.target.dir)
     }
 }
 
-/// Keys that seal, where the settings have one.
-fn sealing_keys() -> anyhow::Result<Option<KeyRing>> {
-    Ok(Config::load_for(Part::Nothing)?.seed_keys_if_set()?)
+fn sealing_keys() -> anyhow::Result<Sealing> {
+    let config = Config::load_for(Part::Nothing)?;
+    Ok(Sealing { payouts: config.seed_keys_if_set()?, x402: config.x402_seed_keys_if_set()? })
 }
 
 fn seeds(words: &Phrase) -> anyhow::Result<Seeds> {
@@ -152,18 +154,23 @@ fn seeds(words: &Phrase) -> anyhow::Result<Seeds> {
 struct Made {
     keys: PublicKeys,
     files: Vec<NewFile>,
+    /// What to do about seeds that no key was there for; empty if all were sealed or none was
+    /// asked for.
+    unsealed: &'static str,
     is_sealed: bool,
 }
 
 impl Made {
-    fn of(seeds: &Seeds, target: &Target, sealing: Option<&KeyRing>) -> anyhow::Result<Self> {
+    fn of(seeds: &Seeds, target: &Target, sealing: Option<&Sealing>) -> anyhow::Result<Self> {
         let realm = if target.regtest { Realm::Regtest } else { Realm::Main };
         let keys = PublicKeys::of(seeds, realm)
             .ok_or_else(|| anyhow::anyhow!("this seed gives no key; make other words"))?;
         let contents = Contents { seeds, keys: &keys, pool: target.pool };
         let mut files = contents.public()?;
-        files.extend(sealing.into_iter().flat_map(|sealing| contents.sealed(sealing)));
-        Ok(Self { keys, files, is_sealed: sealing.is_some() })
+        let sealed = sealing.map(|sealing| contents.sealed(sealing)).unwrap_or_default();
+        let is_sealed = !sealed.is_empty();
+        files.extend(sealed);
+        Ok(Self { keys, files, unsealed: keys_words::unsealed(sealing), is_sealed })
     }
 
     fn write(&self, dir: &Path) -> anyhow::Result<Answer> {
@@ -198,15 +205,12 @@ impl Made {
         let files = render::table(&["file", "where it goes"], &files.collect::<Vec<_>>());
         let gas = self.keys.of_account(Account::Gas).map(|row| row.first_address.as_str());
         let gas: String = gas.collect();
-        let mut text = format!(
+        let unsealed = self.unsealed;
+        format!(
             "{keys}\n{files}\nGas that payouts of tokens need is paid from {gas}.\n\
              Compare the first addresses with a wallet that has the words, and gatewayctl keys restore with these files, before \
-             the first payment."
-        );
-        if !self.is_sealed {
-            text.push_str(keys_words::NOTHING_SEALED);
-        }
-        text
+             the first payment.{unsealed}"
+        )
     }
 }
 

@@ -20,6 +20,11 @@ use secrecy::ExposeSecret;
 
 pub const PAYOUTS_SEED: &str = "payouts.seed";
 pub const INVOICES_SEED: &str = "invoices.seed";
+pub const X402_SEED: &str = "x402.seed";
+const OF_PAYOUTS: &str = "the role payout-batch alone: payouts.seed_file names it";
+const OF_INVOICES: &str =
+    "stays here, for gatewayctl addresses export; no running program needs it";
+const OF_X402: &str = "the role x402-settlement alone: x402.seed_file names it";
 const SETTINGS: &str = "gateway.toml";
 const POOLS: [Network; 2] = [Network::Solana, Network::Near];
 /// For the owner alone.
@@ -32,6 +37,13 @@ pub struct NewFile {
     /// For people: the machine or the command that it is for.
     pub place: &'static str,
     text: String,
+}
+
+/// The keys that seal, where the settings have them.
+pub struct Sealing {
+    /// For the seeds of payouts and of invoices.
+    pub payouts: Option<KeyRing>,
+    pub x402: Option<KeyRing>,
 }
 
 /// Everything that the texts of the files depend on.
@@ -61,25 +73,28 @@ impl Contents<'_> {
         Ok(files)
     }
 
-    pub fn sealed(&self, keys: &KeyRing) -> [NewFile; 2] {
-        let file = |name: &str, place, seed: &Seed| NewFile {
-            name: name.to_owned(),
-            place,
-            text: hex::encode(keys.current().seal_seed(seed.expose_secret())) + "\n",
-        };
+    /// The seeds that there are keys for.
+    pub fn sealed(&self, sealing: &Sealing) -> Vec<NewFile> {
+        let Seeds { invoices, payouts, x402 } = self.seeds;
         [
-            file(
-                PAYOUTS_SEED,
-                "the role payout-batch alone: payouts.seed_file names it",
-                &self.seeds.payouts,
-            ),
-            file(
-                INVOICES_SEED,
-                "stays here, for gatewayctl addresses export; no running program needs it",
-                &self.seeds.invoices,
-            ),
+            sealed(sealing.payouts.as_ref(), Some(payouts), PAYOUTS_SEED, OF_PAYOUTS),
+            sealed(sealing.payouts.as_ref(), Some(invoices), INVOICES_SEED, OF_INVOICES),
+            sealed(sealing.x402.as_ref(), x402.as_ref(), X402_SEED, OF_X402),
         ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
+}
+
+fn sealed(
+    keys: Option<&KeyRing>,
+    seed: Option<&Seed>,
+    name: &str,
+    place: &'static str,
+) -> Option<NewFile> {
+    let text = hex::encode(keys?.current().seal_seed(seed?.expose_secret())) + "\n";
+    Some(NewFile { name: name.to_owned(), place, text })
 }
 
 /// Makes the directory, unless there is an empty one: keys never replace others.

@@ -23,6 +23,8 @@ const FIRST_BITCOIN: &str = "bc1qcr8te4kr609gcawutmrza0j4xv80jy8z306fyu";
 /// By BIP-85 and BIP-39, of two other implementations.
 const SEED_OF_PAYOUTS: &str = "6e5f8a82bd81abedc4d1912d830e7195a2791f234fb1a62921f22e44c841715f\
                                54da0f0e92e49509bc3b23a796a668c9ccf645f58abbb05338f5f7e0c7aef088";
+const SEED_OF_X402: &str = "39e4b7f820437af8dafb10a206c074f3fe6498b77233d2d16e7e9414e333f99f\
+                            384539aef80377cbf6b9402f87478051de2bd2cae9782ef0a0e7bd84063f61b5";
 
 fn sealing() -> Ctl {
     Ctl::default().with("GATEWAY_MASTER_KEY", MASTER_KEY)
@@ -84,7 +86,14 @@ async fn the_words_are_shown_once_and_give_the_same_bytes_again() {
     let made = on_terminal(&format!("keys new --pool 5 --dir {dir}")).await;
     let words = shown_words(&made);
     let sentence = words.join(" ");
-    let wanted = ["gateway.toml", "invoices.seed", "near-0.pool", "payouts.seed", "solana-0.pool"];
+    let wanted = [
+        "gateway.toml",
+        "invoices.seed",
+        "near-0.pool",
+        "payouts.seed",
+        "solana-0.pool",
+        "x402.seed",
+    ];
     let first = files(&dir);
     assert_eq!(first.keys().collect::<Vec<_>>(), wanted);
     for (name, text) in &first {
@@ -146,10 +155,31 @@ async fn the_seed_of_payouts_is_another_one_and_opens_under_its_key_alone() {
     assert_eq!(open(&own_key, "payouts.seed").as_deref(), Ok(SEED_OF_PAYOUTS));
     assert_ne!(open(&own_key, "invoices.seed").unwrap(), SEED_OF_PAYOUTS);
     assert_eq!(open(MASTER_KEY, "payouts.seed"), Err(SealError::DoesNotOpen));
+    assert_eq!(open(MASTER_KEY, "x402.seed").as_deref(), Ok(SEED_OF_X402));
     // The accounts in the settings are of the sealed seed, and the programs' own command says so.
     let accounts = ctl.run_with_input(&["payouts", "accounts"], SEED_OF_PAYOUTS).await.expect_ok();
     for line in accounts.stdout.lines().filter(|line| line.contains(" = ")) {
         assert!(files["gateway.toml"].contains(line), "{line}");
+    }
+    let x402 = ["payouts", "accounts", "--x402"];
+    let x402 = ctl.run_with_input(&x402, SEED_OF_X402).await.expect_ok();
+    let account = x402.stdout.lines().find(|line| line.contains(" = ")).unwrap();
+    assert!(files["gateway.toml"].contains(account), "{account}");
+}
+
+#[tokio::test]
+async fn a_seed_without_a_key_is_not_written_and_the_answer_says_which() {
+    let (scratch, key) = (Scratch::new(), "22".repeat(32));
+    for (setting, missing, written) in [
+        ("GATEWAY_PAYOUTS__SEED_KEY", "x402.seed was not written", "payouts.seed"),
+        ("GATEWAY_X402__SEED_KEY", "payouts.seed and invoices.seed were not", "x402.seed"),
+    ] {
+        let dir = fresh(&scratch);
+        let made = restore(&Ctl::default().with(setting, &key), ABANDON, &dir).await.expect_ok();
+        assert!(made.stdout.contains(missing), "{made:?}");
+        let files = files(&dir);
+        assert!(files.contains_key(written), "{files:?}");
+        assert_eq!(files.contains_key("x402.seed"), written == "x402.seed");
     }
 }
 
@@ -225,5 +255,5 @@ async fn an_answer_for_scripts_has_every_key_with_its_path() {
     assert!(bitcoin["first_address"].as_str().unwrap().starts_with("bcrt1"), "{bitcoin}");
     assert_eq!(row("gas", "evm")["path"], "m/44'/60'/2'");
     assert_eq!(row("invoices", "solana")["key"], Value::Null);
-    assert_eq!(made["keys"].as_array().unwrap().len(), 14);
+    assert_eq!(made["keys"].as_array().unwrap().len(), 15);
 }
