@@ -44,7 +44,7 @@ fn fields(authorization: &Authorization) -> Vec<u8> {
 /// token asks the payer's contract about it.
 pub fn data(authorization: &Authorization, signature: &[u8], signer: Signer) -> Vec<u8> {
     let fields = fields(authorization);
-    match KeySignature::read(signature).filter(|_| signer == Signer::Key) {
+    match KeySignature::read(signature).filter(|_| matches!(signer, Signer::Key)) {
         Some(KeySignature { v, r, s }) => {
             let v = Word::from(u64::from(v));
             [&BY_KEY[..], &fields, v.bytes(), r.bytes(), s.bytes()].concat()

@@ -89,11 +89,12 @@ impl Domain {
         authorization: &Authorization,
         signature: &KeySignature,
     ) -> Option<[u8; 20]> {
-        let given = Signature::from_scalars(*signature.r.bytes(), *signature.s.bytes()).ok()?;
+        let KeySignature { v, r, s } = signature;
+        let given = Signature::from_scalars(*r.bytes(), *s.bytes()).ok()?;
         if given.normalize_s() != given {
             return None;
         }
-        let recovery = RecoveryId::new(signature.v == V_OFFSET + 1, false);
+        let recovery = RecoveryId::new(*v == V_OFFSET + 1, false);
         let digest = self.digest(authorization);
         let key = VerifyingKey::recover_from_prehash(&digest, &given, recovery).ok()?;
         address_bytes(&evm::address(&k256::PublicKey::from(&key)))

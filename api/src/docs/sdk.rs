@@ -39,13 +39,13 @@ const SDKS: [Sdk; 5] = [
         "README.md" "package.json"
         "dist/amounts.d.ts" "dist/amounts.js" "dist/contract.d.ts" "dist/contract.js" "dist/errors.d.ts" "dist/errors.js"
         "dist/index.d.ts" "dist/index.js" "dist/receive.d.ts" "dist/receive.js" "dist/transport.d.ts" "dist/transport.js"
-        "dist/webhooks.d.ts" "dist/webhooks.js"
+        "dist/webhooks.d.ts" "dist/webhooks.js" "dist/x402.d.ts" "dist/x402.js"
     ),
     sdk!("python", ".tar.gz":
         "README.md" "pyproject.toml"
         "src/gateway_sdk/__init__.py" "src/gateway_sdk/client.py" "src/gateway_sdk/contract.py" "src/gateway_sdk/errors.py"
         "src/gateway_sdk/exact.py" "src/gateway_sdk/py.typed" "src/gateway_sdk/receive.py" "src/gateway_sdk/transport.py"
-        "src/gateway_sdk/webhooks.py"
+        "src/gateway_sdk/webhooks.py" "src/gateway_sdk/x402.py"
     ),
     sdk!("php", ".tar.gz":
         "README.md" "autoload.php" "composer.json"
@@ -60,7 +60,7 @@ const SDKS: [Sdk; 5] = [
         "README.md" "Cargo.toml" "examples/conformance.rs"
         "src/amount.rs" "src/client.rs" "src/contract.rs" "src/contract/codes.rs" "src/contract/event.rs"
         "src/contract/link.rs" "src/contract/nc_payout.rs" "src/contract/payment.rs" "src/contract/payout.rs" "src/error.rs" "src/lib.rs"
-        "src/lists.rs" "src/receive.rs" "src/transport.rs" "src/webhooks.rs"
+        "src/lists.rs" "src/receive.rs" "src/transport.rs" "src/webhooks.rs" "src/x402.rs"
     ),
 ];
 

@@ -23,7 +23,7 @@ pub(super) const OFFSET_MAX: i64 = 100_000;
 #[utoipa::path(
     post, path = "/v1/x402/resources", operation_id = "createX402Resource", tag = "x402",
     request_body(content = NewPaidResource, example = json!({
-        "url": "https://api.example/weather", "description": "The weather of tomorrow", "price_amount": "0.01", "listed": true,
+        "url": "https://api.example/weather", "description": "The weather of tomorrow", "price_amount": 0.01, "listed": true,
     })),
     responses((status = 201, description = "The new resource.", body = PaidResource)),
 )]

@@ -121,7 +121,9 @@ const TEST_MARK: &str = "#[cfg(test)]";
 fn test_module(code: &str) -> Option<(usize, usize)> {
     code.match_indices(TEST_MARK).map(|(start, _)| start).find_map(|start| {
         let item = &code[start + TEST_MARK.len()..];
-        let is_module = item.trim_start().starts_with("mod ");
+        let declared = item.trim_start();
+        let declared = declared.strip_prefix("pub(super) ").unwrap_or(declared);
+        let is_module = declared.starts_with("mod ");
         let open = item.find(['{', ';']).filter(|at| is_module && item[*at..].starts_with('{'))?;
         let mut depth = 0_usize;
         for (at, letter) in item[open..].char_indices() {
