@@ -6,7 +6,7 @@ use gateway::{app::Gateway, invoice::payment::iso_8601, storage::audit::AuditEnt
 use serde_json::{Value, json};
 
 use crate::{
-    dead_letters::instant,
+    instant::instant,
     render::{self, Answer, Cell},
 };
 

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::{
     dead_mails, delivery,
+    instant::instant,
     render::{self, Answer, Cell},
     words,
 };
@@ -89,11 +90,6 @@ pub struct Requeue {
     /// Of them, only those that died then or later, such as 2026-01-31T12:00:00Z
     #[arg(long, value_name = "T", requires = "queue", value_parser = instant)]
     since: Option<DateTime<Utc>>,
-}
-
-pub fn instant(text: &str) -> Result<DateTime<Utc>, String> {
-    let instant = DateTime::parse_from_rfc3339(text);
-    instant.map(|at| at.to_utc()).map_err(|_| "not a time such as 2026-01-31T12:00:00Z".to_owned())
 }
 
 impl DeadLetters {

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
-    dead_letters::instant,
     find_words,
+    instant::instant,
     invoice_list::left_out,
     render::{self, Answer, Cell, Tone},
     words,

@@ -3,17 +3,15 @@
 use clap::{Args, Subcommand};
 use gateway::{
     app::{Gateway, invoice::explain::Explanation},
-    invoice::{
-        Status,
-        payment::{Payment, iso_8601},
-    },
+    invoice::payment::{Payment, iso_8601},
     storage::invoices::Invoice,
 };
 use serde_json::{Value, json};
 
 use crate::{
-    find, find_words, invoice_list,
-    render::{self, Answer, Cell, Tone},
+    find, find_words,
+    invoice_list::{self, tone},
+    render::{self, Answer, Cell},
     story, words,
 };
 
@@ -138,16 +136,6 @@ fn summary(invoice: &Invoice, payment: &Payment) -> String {
     facts.push(("deadline", iso_8601(view.deadline).into()));
     facts.push(("webhooks", render::or_dash(view.ipn_callback_url.as_ref())));
     render::facts(&facts)
-}
-
-/// The colour of a status.
-pub const fn tone(status: Status) -> Tone {
-    match status {
-        Status::Paid | Status::Overpaid => Tone::Good,
-        Status::Expired | Status::Cancelled => Tone::Bad,
-        Status::Partial => Tone::Doubtful,
-        Status::Draft | Status::Pending => Tone::Plain,
-    }
 }
 
 fn status(invoice: &Invoice, payment: &Payment) -> Cell {

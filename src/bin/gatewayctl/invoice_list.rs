@@ -14,9 +14,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
-    dead_letters::instant,
-    invoice::tone,
-    render::{self, Answer, Cell},
+    instant::instant,
+    render::{self, Answer, Cell, Tone},
 };
 
 #[derive(Args)]
@@ -43,6 +42,16 @@ fn status(text: &str) -> Result<Status, String> {
         let all: Vec<_> = Status::ALL.iter().map(|status| status.as_str()).collect();
         format!("write one of {}", all.join(", "))
     })
+}
+
+/// The colour of a status.
+pub const fn tone(status: Status) -> Tone {
+    match status {
+        Status::Paid | Status::Overpaid => Tone::Good,
+        Status::Expired | Status::Cancelled => Tone::Bad,
+        Status::Partial => Tone::Doubtful,
+        Status::Draft | Status::Pending => Tone::Plain,
+    }
 }
 
 /// The sentences below a list that does not show all.

@@ -9,7 +9,7 @@ use gateway::{
 use serde_json::{Value, json};
 
 use crate::{
-    dead_letters::instant,
+    instant::instant,
     render::{self, Answer, Cell, Tone},
     words::database,
 };

@@ -23,6 +23,7 @@ mod failure;
 mod find;
 mod find_words;
 mod forward;
+mod instant;
 mod invoice;
 mod invoice_list;
 mod keys;
