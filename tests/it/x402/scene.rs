@@ -96,6 +96,9 @@ pub async fn with_scene<F: Future<Output = ()>>(test: impl FnOnce(Scene) -> F) {
         let merchant = stack.merchant().await;
         let gas = stack.gateway.x402_gas_address().unwrap().to_lowercase();
         anvil.set_coins(&gas, 10_u128.pow(18)).await.unwrap();
+        // A test that uses one field of the scene captures that field alone: without this, the node
+        // would end before it.
+        let _node = anvil.clone();
         let scene = Scene { stack, anvil, merchant, gas };
         scene.until_watched().await;
         test(scene).await;
