@@ -47,6 +47,7 @@ typescript() {
 python() {
     python_tool fastapi 0.121.2 uvicorn==0.38.0 django==5.2.8
     export PYTHONPATH=$here/python/src
+    "$python_folder/bin/python" -B -m unittest discover -q -s "$here/python/tests" >&2
     driver=("$python_folder/bin/python" -B "$here/python/conformance/driver.py")
 }
 
