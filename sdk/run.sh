@@ -40,6 +40,7 @@ typescript() {
     # Committed, because merchants' npm compiles nothing.
     diff -r "$built" "$here/typescript/dist" >&2 ||
         die "sdk/typescript/dist is not what its sources compile to: npx -p typescript@5.9.3 tsc -p sdk/typescript writes it"
+    "$node" --test "$here/typescript/conformance/x402.test.mjs" >&2
     driver=("$node" "$here/typescript/conformance/driver.mjs")
 }
 
