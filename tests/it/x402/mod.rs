@@ -2,7 +2,9 @@
 //! by keys of the test.
 
 mod attack;
+mod catalogue;
 mod clients;
+mod cost;
 mod killed;
 mod paywall;
 mod race;
@@ -10,3 +12,4 @@ mod resource;
 mod scene;
 mod settle;
 mod stuck;
+mod verify;
