@@ -2,6 +2,7 @@
 //! by keys of the test.
 
 mod attack;
+mod books;
 mod catalogue;
 mod clients;
 mod cost;
