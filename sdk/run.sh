@@ -40,6 +40,7 @@ typescript() {
     # Committed, because merchants' npm compiles nothing.
     diff -r "$built" "$here/typescript/dist" >&2 ||
         die "sdk/typescript/dist is not what its sources compile to: npx -p typescript@5.9.3 tsc -p sdk/typescript writes it"
+    "$node" --test "$here/typescript/conformance/x402.test.mjs" >&2
     driver=("$node" "$here/typescript/conformance/driver.mjs")
 }
 
@@ -47,6 +48,7 @@ typescript() {
 python() {
     python_tool fastapi 0.121.2 uvicorn==0.38.0 django==5.2.8
     export PYTHONPATH=$here/python/src
+    "$python_folder/bin/python" -B -m unittest discover -q -s "$here/python/tests" >&2
     driver=("$python_folder/bin/python" -B "$here/python/conformance/driver.py")
 }
 

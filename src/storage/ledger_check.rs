@@ -199,6 +199,64 @@ pub async fn payouts(
     Ok(rows)
 }
 
+/// The last settlement of x402 of the step behind `after`.
+pub async fn settlements_through(
+    connection: &mut PgConnection,
+    after: Uuid,
+) -> Result<Option<Uuid>, StorageError> {
+    let last = sqlx::query_scalar!(
+        r#"
+        select id as "id!" from (select id from x402_settlement where id > $1 order by id limit $2) as step
+        order by id desc limit 1
+        "#,
+        after,
+        STEP
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(last)
+}
+
+/// Settlements of `(after, through]` that were final an hour ago and brought no booked deposit, and
+/// those whose gas is not what the ledger has. Indices: `x402_settlement_pkey`, `x402_version_pkey`,
+/// `deposit_by_transaction`, `ledger_entry_by_source`.
+pub async fn settlements(
+    connection: &mut PgConnection,
+    (after, through): (Uuid, Uuid),
+) -> Result<Vec<Difference>, StorageError> {
+    let rows = sqlx::query_as!(
+        Difference,
+        r#"
+        select s.id::text as "subject!", detail as "detail!"
+        from x402_settlement s
+        cross join lateral (
+            select concat('settlement ', s.tx_hash, ' on ', s.network, ' is settled, and no deposit of it is booked') as detail
+            where s.state = 'settled' and s.ended_at < now() - interval '1 hour'
+              and not exists (
+                  select from x402_version v
+                  join deposit d on d.network = s.network and d.tx_hash = v.tx_hash
+                  where v.settlement_id = s.id and d.address_id = s.address_id and d.amount = s.amount
+                    and d.booked_as in ('credit', 'late', 'foreign')
+              )
+            union all
+            select concat('settlement ', s.tx_hash, ' on ', s.network, ' took ', coalesce(s.fee, 0), ' for gas, and the ledger has ',
+                          gas.booked)
+            from (select coalesce(sum(l.amount), 0) as booked from ledger_entry l
+                  where l.source = s.id and l.kind = 'network_fee') gas
+            where gas.booked <> coalesce(s.fee, 0)
+        ) as difference
+        where s.id > $1 and s.id <= $2
+        order by s.id, detail
+        limit 100
+        "#,
+        after,
+        through
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
+}
+
 /// Balance of one account in one asset. Signed base units as digits.
 #[derive(Debug, Clone)]
 pub struct Balance {

@@ -237,3 +237,71 @@ pub mod axum {
         response
     }
 }
+
+#[cfg(all(test, feature = "axum"))]
+mod tests {
+    use ::axum::{
+        Extension, Router, middleware,
+        routing::{get, post},
+    };
+    use reqwest::{Client, StatusCode};
+
+    use super::{
+        axum::{Sale, require_payment},
+        *,
+    };
+    use crate::{Gateway, Options};
+
+    async fn serve(app: Router) -> String {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move { ::axum::serve(listener, app).await });
+        format!("http://{address}")
+    }
+
+    /// Names one resource, and settles every payment: it is no gateway.
+    async fn stub() -> Gateway {
+        let resource = json!({
+            "resource_id": "pzx_1", "url": "https://api.example/weather", "description": "",
+            "mime_type": "application/json", "pay_to": "0x3", "accepts": [{ "network": "eip155:137" }],
+            "accepts_v1": [],
+        });
+        let settled = json!({ "success": true, "payer": "0x1", "transaction": "0x2", "network": "eip155:137" });
+        let [resource, settled] = [resource, settled].map(|body| body.to_string());
+        let app = Router::new()
+            .route("/v1/x402/resources/{id}", get(|| async { resource }))
+            .route("/v1/x402/settle", post(|| async { settled }));
+        Gateway::new(&serve(app).await, Some("a key"), Options::default()).unwrap()
+    }
+
+    async fn weather(Extension(settlement): Extension<Settlement>) -> String {
+        settlement.payer.unwrap_or_default()
+    }
+
+    /// It charges for what it wraps and compares no path, so that a nested router is charged for
+    /// wherever it is.
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_route_is_charged_for_wherever_its_router_is_nested() {
+        let sale = Sale::new(&stub().await, "pzx_1");
+        let paid = Router::new()
+            .route("/weather", get(weather))
+            .route_layer(middleware::from_fn_with_state(sale, require_payment));
+        let shop = Router::new().route("/news", get(|| async { "free" })).merge(paid);
+        let api = Router::new().nest("/shop", shop.clone());
+        let base = serve(Router::new().nest("/api", api).merge(shop)).await;
+        let payment = encode(&json!({ "x402Version": 2, "accepted": { "network": "eip155:137" } }));
+        let client = Client::new();
+        for path in ["/weather", "/api/shop/weather"] {
+            let ask = || client.get(format!("{base}{path}"));
+            assert_eq!(ask().send().await.unwrap().status(), StatusCode::PAYMENT_REQUIRED, "{path}");
+            let paid = ask().header("payment-signature", &payment).send().await.unwrap();
+            assert_eq!(paid.status(), StatusCode::OK, "{path}");
+            assert!(paid.headers().contains_key("payment-response"), "{path}");
+            assert_eq!(paid.text().await.unwrap(), "0x1");
+        }
+        for path in ["/news", "/api/shop/news"] {
+            let free = client.get(format!("{base}{path}")).send().await.unwrap();
+            assert_eq!(free.status(), StatusCode::OK, "{path}");
+        }
+    }
+}

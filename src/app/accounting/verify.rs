@@ -32,7 +32,7 @@ pub struct Verdict {
     /// Of them, those in the chain; the newest are not yet.
     pub sealed: u64,
     pub batches: u64,
-    /// Deposits, invoices and payout orders that were compared.
+    /// Deposits, invoices, payout orders and settlements of x402 were compared.
     pub compared: bool,
     pub faults: u64,
     /// The first of them.
@@ -191,6 +191,16 @@ impl Gateway {
                 break;
             };
             verdict.add(ledger_check::payouts(&mut connection, (after, through)).await?);
+            after = through;
+        }
+        after = Uuid::nil();
+        loop {
+            let mut connection = self.db.connection().await?;
+            let Some(through) = ledger_check::settlements_through(&mut connection, after).await?
+            else {
+                break;
+            };
+            verdict.add(ledger_check::settlements(&mut connection, (after, through)).await?);
             after = through;
         }
         Ok(())

@@ -6,6 +6,7 @@
 
 mod admit;
 pub(super) mod book;
+mod cost;
 mod follow;
 mod paywall;
 mod resources;
@@ -35,6 +36,7 @@ use crate::{
 #[derive(Default)]
 pub struct Facilitator {
     tokens: token::Tokens,
+    costs: cost::Costs,
     holdings: verify::KeptHoldings,
     callers: admit::Callers,
     looks: step::Looks,
@@ -47,6 +49,8 @@ pub enum X402Error {
     NotOffered,
     #[error("the token tells no name and no version of itself")]
     NoDomain,
+    #[error("the token could not be read a moment ago")]
+    Unread,
     #[error(transparent)]
     Source(#[from] UnusableSource),
     #[error(transparent)]

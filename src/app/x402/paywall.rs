@@ -1,16 +1,19 @@
 //! The paywall of an invoice: a program pays an ordinary invoice, without an account and without a
 //! browser.
 
-use super::{X402Error, settle::Settled, verify::For};
+use super::{X402Error, settle::Settled, token::Token, verify::For};
 use crate::{
     app::Gateway,
-    invoice::{PaymentId, Status},
+    asset::address::match_key,
+    invoice::{PaymentId, Status, payment::PaymentView},
+    money::BaseUnits,
+    payout::transfer::address_bytes,
     storage::{
         StorageError, invoices,
-        x402::{self as rows},
+        x402::{self as rows, InvoiceAsked},
     },
     x402::{
-        Version,
+        Reason, Version,
         answer::{Offer, Way},
         name,
         resource::{MIME_TYPE_DEFAULT, TIMEOUT_SECONDS_DEFAULT},
@@ -34,8 +37,8 @@ pub enum PaywallError {
     #[error("there is no such invoice")]
     NotFound,
     #[error(
-        "this invoice cannot be paid by x402: it must have a currency, be open, and be priced in the USDC of a network that \
-         GET /v1/x402/supported names"
+        "this invoice cannot be paid by x402: it must have a currency, be open, ask for more than settling costs, and be \
+         priced in the USDC of a network that GET /v1/x402/supported names"
     )]
     Unsupported,
     #[error("the network cannot be asked at the moment; try again")]
@@ -63,63 +66,88 @@ impl Gateway {
         let token = match self.x402_token(asset.network).await {
             Ok(token) => token,
             Err(X402Error::Storage(error)) => return Err(error.into()),
-            Err(X402Error::Chain(_)) => return Err(PaywallError::Unavailable),
+            Err(X402Error::Chain(_) | X402Error::Unread) => return Err(PaywallError::Unavailable),
             Err(_) => return Err(PaywallError::Unsupported),
         };
-        let key = crate::asset::address::match_key(asset.network.family(), &asset.pay_address);
+        let key = match_key(asset.network.family(), &asset.pay_address);
+        let minimum = self.x402_minimum(&token).await?;
         let mut connection = self.db.connection().await?;
-        let (_, recipient) = rows::recipient(&mut connection, &key, None).await?;
+        let found = rows::recipient(&mut connection, &key, None).await?;
         drop(connection);
-        let asked = recipient.and_then(|recipient| recipient.invoice);
-        let asked = asked.ok_or(PaywallError::Unsupported)?;
+        let recipient = found.recipient.ok_or(PaywallError::Unsupported)?;
+        let asked = recipient.invoice.ok_or(PaywallError::Unsupported)?;
         if asked.token_id.as_deref() != Some(token.currency.token_id().as_str()) {
             return Err(PaywallError::Unsupported);
         }
         if asked.remaining.is_zero() && payment.is_none() {
             return Ok(Paywall::Paid);
         }
-        let left = u64::try_from(asked.seconds_left).unwrap_or(0);
-        let way = Way {
-            chain_id: token.domain.chain_id,
-            asset: token.currency.contract.unwrap_or_default().to_owned(),
-            pay_to: asset.pay_address.clone(),
-            amount: asked.remaining,
-            max_timeout_seconds: left.min(TIMEOUT_SECONDS_DEFAULT.into()),
-            domain_name: token.domain.name.clone(),
-            domain_version: token.domain.version.clone(),
-        };
-        let base = self.config.base_url.trim_end_matches('/');
-        let offer = Offer {
-            url: format!("{base}/v1/x402/pay/{id}"),
-            description: invoice.view.order_description.clone().unwrap_or_default(),
-            mime_type: MIME_TYPE_DEFAULT.to_owned(),
-            ways: vec![way],
-        };
+        let offer = self.x402_offer_of(&invoice.view, &asset.pay_address, &token, &asked);
+        // What settling refuses whatever is signed is not asked for.
+        let is_below = !asked.remaining.is_zero() && asked.remaining < minimum;
+        let is_closed = recipient.is_suspended || is_below;
         let Some(payment) = payment else {
-            let is_open = matches!(asked.status, Status::Pending | Status::Partial) && left > 0;
+            let is_open = matches!(asked.status, Status::Pending | Status::Partial)
+                && asked.seconds_left > 0
+                && !is_closed;
             return if is_open { Ok(Paywall::Asks(offer)) } else { Err(PaywallError::Unsupported) };
         };
-        // What is asked for is ours to say. A repeat after the invoice has its money is asked
-        // about the amount that it was settled with.
-        let signed = payment.authorization;
-        let amount = if asked.remaining.is_zero() {
-            signed.value.to_u128().map_or(asked.remaining, crate::money::BaseUnits::new)
-        } else {
-            asked.remaining
-        };
-        let terms = Terms {
-            chain_id: token.domain.chain_id,
-            asset: token.domain.token,
-            pay_to: crate::payout::transfer::address_bytes(&key)
-                .ok_or(PaywallError::Unsupported)?,
-            amount,
-            max_timeout_seconds: left,
-        };
+        let terms = terms(&key, &token, &asked, &payment).ok_or(PaywallError::Unsupported)?;
         let version = payment.version;
         let network = name::of(version, token.domain.chain_id).unwrap_or_default();
         let request = Request { payment, terms };
         // An invoice is paid once, however often its payment is shown.
         let settled = self.settle_for(For::Invoice(asked.id), &request, None).await?.settled;
+        let is_refused = matches!(&settled, Settled::Refused { reason: Reason::Requirements, .. });
+        if is_closed && is_refused {
+            return Err(PaywallError::Unsupported);
+        }
         Ok(Paywall::Answered { version, network, settled, offer })
     }
+
+    fn x402_offer_of(
+        &self,
+        view: &PaymentView,
+        pay_address: &str,
+        token: &Token,
+        asked: &InvoiceAsked,
+    ) -> Offer {
+        let way = Way {
+            chain_id: token.domain.chain_id,
+            asset: token.currency.contract.unwrap_or_default().to_owned(),
+            pay_to: pay_address.to_owned(),
+            amount: asked.remaining,
+            max_timeout_seconds: seconds_left(asked).min(TIMEOUT_SECONDS_DEFAULT.into()),
+            domain_name: token.domain.name.clone(),
+            domain_version: token.domain.version.clone(),
+        };
+        let base = self.config.base_url.trim_end_matches('/');
+        Offer {
+            url: format!("{base}/v1/x402/pay/{}", view.payment_id),
+            description: view.order_description.clone().unwrap_or_default(),
+            mime_type: MIME_TYPE_DEFAULT.to_owned(),
+            ways: vec![way],
+        }
+    }
+}
+
+fn seconds_left(asked: &InvoiceAsked) -> u64 {
+    u64::try_from(asked.seconds_left).unwrap_or(0)
+}
+
+/// What is asked for is ours to say. A repeat after the invoice has its money is asked about the
+/// amount that it was settled with.
+fn terms(key: &str, token: &Token, asked: &InvoiceAsked, payment: &Payment) -> Option<Terms> {
+    let amount = if asked.remaining.is_zero() {
+        payment.authorization.value.to_u128().map_or(asked.remaining, BaseUnits::new)
+    } else {
+        asked.remaining
+    };
+    Some(Terms {
+        chain_id: token.domain.chain_id,
+        asset: token.domain.token,
+        pay_to: address_bytes(key)?,
+        amount,
+        max_timeout_seconds: seconds_left(asked),
+    })
 }

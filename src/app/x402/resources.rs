@@ -1,12 +1,18 @@
 //! A merchant's resources, and the public catalogue of those that he lists.
 
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use futures_util::future::join_all;
 use uuid::Uuid;
 
-use super::X402Error;
+use super::{X402Error, token::Token};
 use crate::{
     app::{Gateway, address::give::NoAddress},
-    asset::Family,
-    money::AmountError,
+    asset::{Family, Network},
+    money::BaseUnits,
     storage::{
         StorageError, merchants,
         x402::resources::{self, Resource},
@@ -33,7 +39,7 @@ pub enum ResourceError {
     Terms(#[from] TermsError),
     #[error("programs cannot pay on {0}; GET /v1/x402/supported names the networks")]
     NotOffered(&'static str),
-    #[error("price_amount is below {least} USD, the least that is settled on {network}")]
+    #[error("price_amount is below {least} USD, the least that is settled on {network} at present")]
     BelowMinimum { network: &'static str, least: String },
     #[error("there are {max} resources already; delete one that is not sold any more")]
     TooMany { max: i64 },
@@ -53,6 +59,7 @@ impl From<X402Error> for ResourceError {
             X402Error::Storage(error) => error.into(),
             error @ (X402Error::NotOffered
             | X402Error::NoDomain
+            | X402Error::Unread
             | X402Error::Source(_)
             | X402Error::Chain(_)
             | X402Error::Sign(_)) => {
@@ -78,8 +85,9 @@ impl Gateway {
             }
             let token = self.x402_token(*network).await?;
             let amount = resource::amount(terms.price, token.currency.decimals);
-            if amount.is_ok_and(|amount| amount < token.minimum) {
-                let least = token.minimum.to_decimal(u32::from(token.currency.decimals));
+            let minimum = self.x402_minimum(&token).await?;
+            if amount.is_ok_and(|amount| amount < minimum) {
+                let least = minimum.to_decimal(u32::from(token.currency.decimals));
                 return Err(ResourceError::BelowMinimum { network: network.name(), least });
             }
         }
@@ -96,8 +104,7 @@ impl Gateway {
         let id = resource::new_id();
         let stored = resources::insert(&mut tx, merchant_id, &id, terms, &address).await?;
         tx.commit().await.map_err(StorageError::from)?;
-        let offer = self.x402_offer(&stored).await?;
-        Ok((stored, offer))
+        self.with_offer(stored).await
     }
 
     pub async fn x402_resource(
@@ -108,9 +115,7 @@ impl Gateway {
         let mut connection = self.db.connection().await?;
         let found = resources::of_merchant(&mut connection, merchant_id, resource_id).await?;
         drop(connection);
-        let found = found.ok_or(ResourceError::NotFound)?;
-        let offer = self.x402_offer(&found).await?;
-        Ok((found, offer))
+        self.with_offer(found.ok_or(ResourceError::NotFound)?).await
     }
 
     pub async fn list_x402_resources(
@@ -154,49 +159,89 @@ impl Gateway {
         }
     }
 
+    async fn with_offer(&self, found: Resource) -> Result<(Resource, Offer), ResourceError> {
+        let sold = self.sold_on(found.terms.networks.clone()).await?;
+        let offer = offer(&found, &sold)?;
+        Ok((found, offer))
+    }
+
     async fn with_offers(
         &self,
         found: Vec<Resource>,
     ) -> Result<Vec<(Resource, Offer)>, ResourceError> {
+        let networks: HashSet<Network> =
+            found.iter().flat_map(|resource| &resource.terms.networks).copied().collect();
+        let sold = self.sold_on(networks).await?;
         let mut pairs = Vec::with_capacity(found.len());
         for resource in found {
-            let offer = self.x402_offer(&resource).await?;
+            let offer = offer(&resource, &sold)?;
             pairs.push((resource, offer));
         }
         Ok(pairs)
     }
 
-    /// The ways to pay for a resource now. A network that is offered no more, or whose token cannot
-    /// be read, is left out.
-    async fn x402_offer(&self, found: &Resource) -> Result<Offer, ResourceError> {
-        let terms = &found.terms;
-        let mut ways = Vec::new();
-        for network in &terms.networks {
-            let token = match self.x402_token(*network).await {
-                Ok(token) => token,
-                Err(X402Error::Storage(error)) => return Err(error.into()),
-                Err(error) => {
-                    tracing::debug!(%network, %error, "a way to pay is left out");
-                    continue;
-                }
-            };
-            let unpriced = |error: AmountError| StorageError::damaged("x402_resource", error);
-            let amount = resource::amount(terms.price, token.currency.decimals);
-            ways.push(Way {
-                chain_id: token.domain.chain_id,
-                asset: token.currency.contract.unwrap_or_default().to_owned(),
-                pay_to: found.address.clone(),
-                amount: amount.map_err(unpriced)?,
-                max_timeout_seconds: terms.timeout_seconds.into(),
-                domain_name: token.domain.name.clone(),
-                domain_version: token.domain.version.clone(),
-            });
+    /// The tokens of networks, each asked for once and all at once, however many resources there
+    /// are. A network that is offered no more, or whose token cannot be read, is left out.
+    async fn sold_on(
+        &self,
+        networks: impl IntoIterator<Item = Network>,
+    ) -> Result<HashMap<Network, Sold>, StorageError> {
+        let asked = networks.into_iter().map(|network| self.sold(network));
+        let mut sold = HashMap::new();
+        for told in join_all(asked).await {
+            if let Some(one) = told? {
+                sold.insert(one.token.network, one);
+            }
         }
-        Ok(Offer {
-            url: terms.url.clone(),
-            description: terms.description.clone(),
-            mime_type: terms.mime_type.clone(),
-            ways,
-        })
+        Ok(sold)
     }
+
+    async fn sold(&self, network: Network) -> Result<Option<Sold>, StorageError> {
+        match self.x402_token(network).await {
+            Ok(token) => {
+                let minimum = self.x402_minimum(&token).await?;
+                Ok(Some(Sold { token, minimum }))
+            }
+            Err(X402Error::Storage(error)) => Err(error),
+            Err(error) => {
+                tracing::debug!(%network, %error, "a way to pay is left out");
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// A token that is taken now, and the least that is settled in it.
+struct Sold {
+    token: Arc<Token>,
+    minimum: BaseUnits,
+}
+
+/// The ways to pay for a resource now. One that settling would refuse, because the price is below
+/// the least, is left out.
+fn offer(found: &Resource, sold: &HashMap<Network, Sold>) -> Result<Offer, StorageError> {
+    let terms = &found.terms;
+    let mut ways = Vec::new();
+    for Sold { token, minimum } in terms.networks.iter().filter_map(|network| sold.get(network)) {
+        let amount = resource::amount(terms.price, token.currency.decimals)
+            .map_err(|error| StorageError::damaged("x402_resource", error))?;
+        if amount < *minimum {
+            continue;
+        }
+        ways.push(Way {
+            chain_id: token.domain.chain_id,
+            asset: token.currency.contract.unwrap_or_default().to_owned(),
+            pay_to: found.address.clone(),
+            amount,
+            max_timeout_seconds: terms.timeout_seconds.into(),
+            domain_name: token.domain.name.clone(),
+            domain_version: token.domain.version.clone(),
+        });
+    }
+    Ok(Offer {
+        url: terms.url.clone(),
+        description: terms.description.clone(),
+        mime_type: terms.mime_type.clone(),
+        ways,
+    })
 }

@@ -13,7 +13,7 @@ use crate::{
     storage::{
         PgConnection, StorageError,
         x402::{
-            self as rows,
+            self as rows, Asking,
             settlements::{self, NewSettlement, Outcome},
         },
     },
@@ -263,9 +263,10 @@ async fn would_pay_twice(
     if known.is_some() {
         return Ok(false);
     }
-    let asking = Some((new.payer.as_str(), &new.nonce));
-    let (_, recipient) = rows::recipient(tx, &spelt(pay_to), asking).await?;
-    let asked = recipient.and_then(|recipient| recipient.invoice);
+    let (asset, payer) = of_payer;
+    let asking = Asking { network: new.network, asset, payer, nonce: &new.nonce };
+    let found = rows::recipient(tx, &spelt(pay_to), Some(asking)).await?;
+    let asked = found.recipient.and_then(|recipient| recipient.invoice);
     Ok(asked.is_none_or(|asked| new.amount > asked.left()))
 }
 
@@ -283,7 +284,7 @@ fn is_asked_for(asks: For, request: &Request) -> bool {
 
 /// The fields that the payer signed, without the signature: a repeat may carry it in its other
 /// spelling, and is the same payment.
-fn digest(signed: &Authorization) -> Vec<u8> {
+pub(super) fn digest(signed: &Authorization) -> Vec<u8> {
     let Authorization { from, to, value, valid_after, valid_before, nonce } = signed;
     let parts: [&[u8]; 6] =
         [from, to, value.bytes(), valid_after.bytes(), valid_before.bytes(), nonce.bytes()];

@@ -76,7 +76,8 @@ impl Gateway {
         Ok(followed? || signed)
     }
 
-    /// Sets the gauges of waiting settlements and of the gas that is left.
+    /// Notes what a settlement costs, and sets the gauges of waiting settlements and of the gas
+    /// that is left.
     pub async fn measure_x402(
         &self,
         network: Network,
@@ -91,7 +92,9 @@ impl Gateway {
         metrics::gauge!("x402_open_settlements", "network" => network.name()).set(waiting);
         let payers = self.x402_payers(network)?;
         let node = payers.payer.evm().ok_or(X402Error::NotOffered)?;
-        let each = node.gas_price().await?.most(GAS_OF_ONE).max(1);
+        let fee = node.gas_price().await?;
+        self.note_x402_cost(network, fee, GAS_OF_ONE).await?;
+        let each = fee.most(GAS_OF_ONE).max(1);
         if let Some(coins) = payers.payer.coins_for_gas(wallet.address()).await? {
             let left = u32::try_from(coins.get() / each).unwrap_or(u32::MAX);
             metrics::gauge!("x402_gas_settlements", "network" => network.name()).set(left);

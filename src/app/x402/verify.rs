@@ -8,7 +8,7 @@ use std::{
 
 use uuid::Uuid;
 
-use super::{X402Error, token::Token};
+use super::{X402Error, settle::digest, token::Token};
 use crate::{
     app::Gateway,
     asset::Network,
@@ -17,15 +17,17 @@ use crate::{
         pay::{Call, Holdings, Work},
     },
     invoice::Status,
+    money::BaseUnits,
     storage::{
         StorageError,
-        x402::{self as rows, Recipient},
+        x402::{self as rows, Asking, Found, Known, Recipient},
     },
     x402::{
         Reason, Word,
-        authorization::spelt,
+        authorization::{Authorization, spelt},
         call,
         check::{self, Place, Signer},
+        settlement::State,
         wire::Request,
     },
 };
@@ -149,43 +151,50 @@ impl Gateway {
             Err(X402Error::Storage(error)) => return Err(error),
             Err(error) => return Ok(Err(unavailable(&error))),
         };
-        let mut connection = self.db.connection().await?;
+        let minimum = self.x402_minimum(&token).await?;
         let signed = &payment.authorization;
         let (pay_to, payer) = (spelt(&terms.pay_to), spelt(&signed.from));
-        let asking = Some((payer.as_str(), &signed.nonce));
-        let (now, recipient) = rows::recipient(&mut connection, &pay_to, asking).await?;
+        let (asset, nonce) = (token.contract.as_str(), &signed.nonce);
+        let asking = Asking { network, asset, payer: &payer, nonce };
+        let mut connection = self.db.connection().await?;
+        let found = rows::recipient(&mut connection, &pay_to, Some(asking)).await?;
         drop(connection);
-        let place = Place { domain: &token.domain, minimum: token.minimum, now };
+        let Found { now, recipient, known } = found;
+        let place = Place { domain: &token.domain, minimum, now };
         let signer = match check::check(payment, terms, &place) {
             Ok(signer) => signer,
-            Err(reason) => return Ok(Err(Verdict::refused(reason, why(reason, &token)))),
+            Err(reason) => {
+                return Ok(Err(Verdict::refused(reason, why(reason, &token, minimum, request))));
+            }
         };
         let recipient = match owner(recipient, asks, &token, request) {
             Ok(recipient) => recipient,
             Err(refused) => return Ok(Err(refused)),
         };
+        if let Some(why) = known.and_then(|known| used(&known, &recipient, signed)) {
+            return Ok(Err(Verdict::refused(Reason::Transaction, why)));
+        }
         match self.payer_of(&token, request, signer, may_be_kept).await {
-            Ok(Ok(holdings)) => Ok(Ok(Checked { token, recipient, signer, holdings })),
+            Ok(Ok((holdings, signer))) => Ok(Ok(Checked { token, recipient, signer, holdings })),
             Ok(Err(refused)) => Ok(Err(refused)),
             Err(X402Error::Storage(error)) => Err(error),
             Err(error) => Ok(Err(unavailable(&error))),
         }
     }
 
-    /// The payer on the chain: his balance, his nonce, and, if no key signed, his contract's word.
+    /// The payer on the chain: his balance, his nonce, and his contract's word, if he has one.
+    /// What is about to be settled is tried once, because the token may refuse it for reasons of
+    /// its own: it is paused, or one of the two is on its list.
     async fn payer_of(
         &self,
         token: &Token,
         request: &Request,
         signer: Signer,
         may_be_kept: bool,
-    ) -> Result<Result<Holdings, Verdict>, X402Error> {
+    ) -> Result<Result<(Holdings, Signer), Verdict>, X402Error> {
         let signed = &request.payment.authorization;
         let payers = self.x402_payers(token.network)?;
         let node = payers.payer.evm().ok_or(X402Error::NotOffered)?;
-        if signer == Signer::Contract && !node.has_code(&signed.from).await? {
-            return Ok(Err(Verdict::refused(Reason::Signature, "")));
-        }
         let key = (token.network, signed.from, signed.nonce);
         let kept = self.x402.holdings.get(&key).filter(|_| may_be_kept);
         let holdings = match kept {
@@ -201,6 +210,12 @@ impl Gateway {
                 told
             }
         };
+        // The token asks the code at the payer's address and not his key, whichever signed.
+        let signer = match (signer, holdings.has_code) {
+            (Signer::Contract, false) => return Ok(Err(Verdict::refused(Reason::Signature, ""))),
+            (Signer::Key | Signer::Contract, true) => Signer::Contract,
+            (Signer::Key, false) => Signer::Key,
+        };
         if holdings.is_used {
             let why = "the nonce of this authorization is used";
             return Ok(Err(Verdict::refused(Reason::Transaction, why)));
@@ -208,15 +223,19 @@ impl Gateway {
         if holdings.balance < request.terms.amount {
             return Ok(Err(Verdict::refused(Reason::InsufficientFunds, "")));
         }
-        if signer == Signer::Contract {
+        if signer == Signer::Contract || !may_be_kept {
             let data = call::data(signed, &request.payment.signature, signer);
             let ask = Call { to: token.domain.token, value: 0, data };
             let sender = self.x402_gas_address().unwrap_or_else(|| spelt(&signed.to));
             if let [Work::Refused(why)] = payers.gas(&sender, &[ask]).await?.as_slice() {
-                return Ok(Err(Verdict::refused(Reason::Signature, why.as_str())));
+                let reason = match signer {
+                    Signer::Contract => Reason::Signature,
+                    Signer::Key => Reason::Transaction,
+                };
+                return Ok(Err(Verdict::refused(reason, why.as_str())));
             }
         }
-        Ok(Ok(holdings))
+        Ok(Ok((holdings, signer)))
     }
 }
 
@@ -240,6 +259,9 @@ fn owner(
         return Err(stranger());
     }
     let refused = |why: &str| Err(Verdict::refused(Reason::Requirements, why));
+    if recipient.is_suspended {
+        return refused("the merchant takes no payments at present");
+    }
     if let Some(invoice) = &recipient.invoice {
         let is_open = matches!(invoice.status, Status::Pending | Status::Partial);
         if !is_open || invoice.seconds_left <= 0 {
@@ -262,14 +284,35 @@ fn owner(
     Ok(recipient)
 }
 
-fn why(reason: Reason, token: &Token) -> String {
+/// Why an authorization that has a settlement pays for nothing more. One that is on its way for the
+/// same payment is still valid: its repeats get the same outcome.
+fn used(known: &Known, recipient: &Recipient, signed: &Authorization) -> Option<&'static str> {
+    if known.merchant_id != recipient.merchant_id || known.call_sha256 != digest(signed) {
+        return Some("the nonce of this authorization is used by another payment");
+    }
+    match known.state {
+        State::Failed => Some("this authorization could not be settled; sign another"),
+        State::Settled => Some("this authorization has paid already"),
+        State::Verified | State::Submitted => {
+            known.is_answered.then_some("this authorization has paid already")
+        }
+    }
+}
+
+fn why(reason: Reason, token: &Token, minimum: BaseUnits, request: &Request) -> String {
     if reason != Reason::Requirements {
         return String::new();
+    }
+    if request.terms.asset == token.domain.token && request.terms.amount < minimum {
+        return format!(
+            "the amount is below the minimum, {} base units: settling costs as much at present",
+            minimum.get()
+        );
     }
     format!(
         "asset must be {} and amount at least {} base units, as the payer accepted them",
         token.contract,
-        token.minimum.get()
+        minimum.get()
     )
 }
 
@@ -286,4 +329,50 @@ fn count(verdict: &Verdict) {
         Verdict::Refused { reason, .. } => reason.as_str(),
     };
     metrics::counter!("x402_verified_total", "result" => result).increment(1);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn authorization() -> Authorization {
+        Authorization {
+            from: [1; 20],
+            to: [2; 20],
+            value: 10_000_u64.into(),
+            valid_after: 0_u64.into(),
+            valid_before: 9_u64.into(),
+            nonce: 7_u64.into(),
+        }
+    }
+
+    /// Whether it pays for nothing more, after a settlement that `change` makes of one under way.
+    fn is_used(change: impl Fn(&mut Known)) -> bool {
+        let merchant_id = Uuid::from_u128(1);
+        let (address_id, signed) = (Uuid::from_u128(2), authorization());
+        let recipient = Recipient {
+            address_id,
+            merchant_id,
+            is_suspended: false,
+            invoice: None,
+            networks: None,
+        };
+        let call_sha256 = digest(&signed);
+        let mut known =
+            Known { merchant_id, call_sha256, state: State::Verified, is_answered: false };
+        change(&mut known);
+        used(&known, &recipient, &signed).is_some()
+    }
+
+    #[test]
+    fn an_authorization_with_a_settlement_is_valid_only_while_it_is_on_its_way_for_the_same() {
+        assert!(!is_used(|_| ()));
+        assert!(!is_used(|known| known.state = State::Submitted));
+        assert!(is_used(|known| known.is_answered = true));
+        assert!(is_used(|known| known.state = State::Settled));
+        assert!(is_used(|known| known.state = State::Failed));
+        assert!(is_used(|known| known.merchant_id = Uuid::from_u128(3)));
+        let other = Authorization { value: 10_001_u64.into(), ..authorization() };
+        assert!(is_used(|known| known.call_sha256 = digest(&other)));
+    }
 }

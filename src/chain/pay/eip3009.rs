@@ -17,12 +17,15 @@ use crate::{
 
 const CODE: &str = "eth_getCode";
 
-/// A payer as the token knows him.
+/// A payer as the token knows him, and whether his word is a contract's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Holdings {
     pub balance: BaseUnits,
     /// The nonce was used or cancelled.
     pub is_used: bool,
+    /// A contract stands at his address, which decides about his signatures. A key may have one too
+    /// (EIP-7702).
+    pub has_code: bool,
 }
 
 impl Payer {
@@ -52,7 +55,7 @@ impl EvmPayer {
         Ok(texts.next().flatten().zip(texts.next().flatten()))
     }
 
-    /// Balance and nonce of a payer in the last block, in one request.
+    /// Balance, nonce and code of a payer in the last block, in two requests at once.
     pub async fn holdings(
         &self,
         token: &[u8; 20],
@@ -61,14 +64,16 @@ impl EvmPayer {
     ) -> Result<Holdings, ChainError> {
         let asks = [call::balance_data(payer), call::state_data(payer, nonce)]
             .map(|d| self.ask(token, &d));
-        let answers = self.rpc.batch(CALL, &asks).await?;
+        let (answers, has_code) =
+            tokio::try_join!(self.rpc.batch(CALL, &asks), self.has_code(payer))?;
         let [balance, state] = answers.as_slice() else {
             return Err(self.malformed(CALL));
         };
         let balance: &str = self.rpc.read(CALL, balance)?;
         let state: &str = self.rpc.read(CALL, state)?;
         let number = |text: &str| quantity::balance(text).ok_or_else(|| self.malformed(CALL));
-        Ok(Holdings { balance: number(balance)?, is_used: !number(state)?.is_zero() })
+        let is_used = !number(state)?.is_zero();
+        Ok(Holdings { balance: number(balance)?, is_used, has_code })
     }
 
     /// The balance of a payer in the last block.
@@ -83,8 +88,7 @@ impl EvmPayer {
         quantity::balance(text).ok_or_else(|| self.malformed(CALL))
     }
 
-    /// Returns whether a contract stands at an address.
-    pub async fn has_code(&self, address: &[u8; 20]) -> Result<bool, ChainError> {
+    async fn has_code(&self, address: &[u8; 20]) -> Result<bool, ChainError> {
         let result = self.rpc.call(CODE, json!([spelt(address), "latest"])).await?;
         let code: &str = self.rpc.read(CODE, &result)?;
         Ok(code.len() > "0x".len())

@@ -1,5 +1,6 @@
 //! x402: resources, settlements, and what tokens tell of themselves.
 
+pub mod costs;
 pub mod following;
 pub mod resources;
 pub mod settlements;
@@ -11,7 +12,7 @@ use crate::{
     asset::{Family, Network},
     invoice::Status,
     money::BaseUnits,
-    x402::Word,
+    x402::{Word, settlement::State},
 };
 
 /// An address that payments may name as `payTo`, and its owner.
@@ -19,6 +20,8 @@ use crate::{
 pub struct Recipient {
     pub address_id: Uuid,
     pub merchant_id: Uuid,
+    /// Nothing more is taken for a merchant who is suspended.
+    pub is_suspended: bool,
     pub invoice: Option<InvoiceAsked>,
     /// The networks of its resource, where there is one; null for an invoice.
     pub networks: Option<Vec<String>>,
@@ -46,28 +49,109 @@ impl InvoiceAsked {
     }
 }
 
-/// The time in Unix seconds, and the owner of an address of an EVM network, in the spelling of
-/// `match_key`. `asking` are the payer and the nonce of the payment in hand, which is not under way
-/// beside itself. Indices: `deposit_address_unique`, `x402_resource_address_once`,
-/// `x402_settlement_by_address`.
+/// The authorization in hand; addresses in lower case.
+#[derive(Debug, Clone, Copy)]
+pub struct Asking<'a> {
+    pub network: Network,
+    /// The token's contract.
+    pub asset: &'a str,
+    pub payer: &'a str,
+    pub nonce: &'a Word,
+}
+
+/// The settlement that an authorization has already.
+#[derive(Debug, Clone)]
+pub struct Known {
+    pub merchant_id: Uuid,
+    pub call_sha256: Vec<u8>,
+    pub state: State,
+    /// A block was seen to hold it.
+    pub is_answered: bool,
+}
+
+/// What is known of an address and of the payment to it in hand.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// Unix seconds, by the database.
+    pub now: u64,
+    pub recipient: Option<Recipient>,
+    pub known: Option<Known>,
+}
+
+struct RawFound {
+    now: i64,
+    address_id: Option<Uuid>,
+    merchant_id: Option<Uuid>,
+    is_suspended: bool,
+    networks: Option<Vec<String>>,
+    invoice_id: Option<Uuid>,
+    status: Option<Status>,
+    token_id: Option<String>,
+    remaining: BaseUnits,
+    under_way: BaseUnits,
+    seconds_left: i64,
+    known_merchant_id: Option<Uuid>,
+    known_sha256: Option<Vec<u8>>,
+    known_state: Option<State>,
+    is_answered: bool,
+}
+
+impl From<RawFound> for Found {
+    fn from(raw: RawFound) -> Self {
+        let invoice = raw.invoice_id.zip(raw.status).map(|(id, status)| InvoiceAsked {
+            id,
+            status,
+            token_id: raw.token_id,
+            remaining: raw.remaining,
+            under_way: raw.under_way,
+            seconds_left: raw.seconds_left,
+        });
+        let owner = raw.address_id.zip(raw.merchant_id);
+        let recipient = owner.map(|(address_id, merchant_id)| Recipient {
+            address_id,
+            merchant_id,
+            is_suspended: raw.is_suspended,
+            invoice,
+            networks: raw.networks,
+        });
+        let known = raw.known_merchant_id.zip(raw.known_sha256).zip(raw.known_state);
+        let known = known.map(|((merchant_id, call_sha256), state)| Known {
+            merchant_id,
+            call_sha256,
+            state,
+            is_answered: raw.is_answered,
+        });
+        Self { now: u64::try_from(raw.now).unwrap_or(0), recipient, known }
+    }
+}
+
+/// The owner of an address of an EVM network, in the spelling of `match_key`, and the settlement of
+/// the payment in hand, which is not under way beside itself. Indices: `deposit_address_unique`,
+/// `x402_resource_address_once`, `x402_settlement_by_address`, `x402_settlement_once`.
 pub async fn recipient(
     connection: &mut PgConnection,
     match_key: &str,
-    asking: Option<(&str, &Word)>,
-) -> Result<(u64, Option<Recipient>), StorageError> {
-    let (payer, nonce) = asking.unzip();
-    let row = sqlx::query!(
+    asking: Option<Asking<'_>>,
+) -> Result<Found, StorageError> {
+    let raw = sqlx::query_as!(
+        RawFound,
         r#"
         select extract(epoch from now())::bigint as "now!", a.id as "address_id?",
-               coalesce(r.merchant_id, i.merchant_id) as merchant_id, r.networks as "networks?", i.id as "invoice_id?",
+               coalesce(r.merchant_id, i.merchant_id) as merchant_id, m.suspended_at is not null as "is_suspended!",
+               r.networks as "networks?", i.id as "invoice_id?",
                i.status as "status?: Status", i.token_id as "token_id?",
                greatest(coalesce(i.pay_amount - i.received - held.sum, 0), 0) as "remaining!: BaseUnits",
                under_way.sum as "under_way!: BaseUnits",
-               coalesce(extract(epoch from i.deadline_at - now())::bigint, 0) as "seconds_left!"
+               coalesce(extract(epoch from i.deadline_at - now())::bigint, 0) as "seconds_left!",
+               known.merchant_id as "known_merchant_id?", known.call_sha256 as "known_sha256?",
+               known.state as "known_state?: State", known.answered_hash is not null as "is_answered!"
         from (select) as one
         left join deposit_address a on a.family = $1 and a.match_key = $2
         left join invoice i on i.id = a.invoice_id
         left join x402_resource r on r.address_id = a.id and r.deleted_at is null
+        left join merchant m on m.id = coalesce(r.merchant_id, i.merchant_id)
+        left join x402_settlement known
+          on known.network = $5 and known.asset = $6 and known.payer = $3 and known.nonce = $4
         left join lateral (
             select coalesce(sum(s.amount), 0) as sum
             from x402_settlement s
@@ -88,27 +172,14 @@ pub async fn recipient(
         "#,
         Family::Evm.name(),
         match_key,
-        payer,
-        nonce.map(|nonce| &nonce.bytes()[..])
+        asking.map(|asking| asking.payer),
+        asking.map(|asking| &asking.nonce.bytes()[..]),
+        asking.map(|asking| asking.network.name()),
+        asking.map(|asking| asking.asset)
     )
     .fetch_one(connection)
     .await?;
-    let now = u64::try_from(row.now).unwrap_or(0);
-    let recipient =
-        row.address_id.zip(row.merchant_id).map(|(address_id, merchant_id)| Recipient {
-            address_id,
-            merchant_id,
-            invoice: row.invoice_id.zip(row.status).map(|(id, status)| InvoiceAsked {
-                id,
-                status,
-                token_id: row.token_id,
-                remaining: row.remaining,
-                under_way: row.under_way,
-                seconds_left: row.seconds_left,
-            }),
-            networks: row.networks,
-        });
-    Ok((now, recipient))
+    Ok(raw.into())
 }
 
 /// Makes settlements to one address wait for one another until their transactions end, so that what

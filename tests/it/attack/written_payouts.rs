@@ -112,6 +112,7 @@ fn forbidden(thief: &str) -> Vec<(String, &'static str)> {
         "insert into x402_settlement (id, tx_nonce) values (gen_random_uuid(), 7)".to_owned(),
         "update x402_settlement set call = ''".to_owned(),
         "insert into x402_version select * from x402_version".to_owned(),
+        "insert into x402_cost (network, usd_micros) values ('polygon', 0)".to_owned(),
         "delete from payout_stop".to_owned(),
         "update payout_stop set network = 'near'".to_owned(),
         "update merchant set api_key_sha256 = ''".to_owned(),

@@ -2,7 +2,10 @@
 //! by keys of the test.
 
 mod attack;
+mod books;
+mod catalogue;
 mod clients;
+mod cost;
 mod killed;
 mod paywall;
 mod race;
@@ -10,3 +13,4 @@ mod resource;
 mod scene;
 mod settle;
 mod stuck;
+mod verify;

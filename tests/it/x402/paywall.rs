@@ -181,3 +181,23 @@ async fn an_invoice_that_programs_cannot_pay_says_so() {
     })
     .await;
 }
+
+/// What was paid before stays paid; nothing more is taken.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_invoices_of_a_suspended_merchant_ask_for_nothing_and_take_nothing() {
+    with_scene(|scene| async move {
+        let ((path, accepts), (paid, of_paid)) = (asked(&scene).await, asked(&scene).await);
+        let payer = scene.payer(7, 3 * units(&accepts)).await;
+        let before = program(&scene, &payer, &of_paid, 1).await;
+        assert_eq!(scene.while_mining(before.get(&paid)).await.status, 200);
+        let client = program(&scene, &payer, &accepts, 2).await;
+        scene.stack.gateway.set_suspended(scene.merchant.new.id, true).await.unwrap();
+        scene.stack.anybody().get(&path).await.expect_error(400, "X402_UNSUPPORTED");
+        client.get(&path).await.expect_error(400, "X402_UNSUPPORTED");
+        assert_eq!(scene.number("select count(*) from x402_settlement").await, 1);
+        assert_eq!(scene.while_mining(before.get(&paid)).await.status, 200);
+        scene.stack.gateway.set_suspended(scene.merchant.new.id, false).await.unwrap();
+        assert_eq!(scene.while_mining(client.get(&path)).await.status, 200);
+    })
+    .await;
+}

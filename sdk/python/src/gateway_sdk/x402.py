@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import posixpath
 import threading
 import time
 import uuid
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Tuple, Union
 
 from . import exact
 from .transport import Request, Transport, segment
@@ -128,21 +129,79 @@ def _encode(answer: Mapping[str, Any]) -> str:
     return base64.b64encode(json.dumps(answer).encode()).decode()
 
 
+# What is sold: resource ids by path, or a function that says which resource a request is for, None
+# for those that cost nothing.
+Resources = Union[Mapping[str, str], Callable[[Mapping[str, Any]], Optional[str]]]
+
+
+def _finder(resources: Resources) -> Callable[[Mapping[str, Any], str, str], Optional[str]]:
+    """Returns what finds the resource of a request by its path and the part of the path that it is mounted at."""
+    if callable(resources):
+        return lambda request, _path, _root: _checked(resources(request))
+    listed: Dict[str, str] = {}
+    for path, resource_id in resources.items():
+        # Such a path would never be charged for.
+        if not isinstance(path, str) or not path.startswith("/") or "?" in path:
+            raise ValueError(f"{path!r} is no path: list paths as \"/weather\", without a query")
+        if _checked(resource_id) is None:
+            raise ValueError(f"{path!r} has no resource")
+        if listed.setdefault(_plain(path), resource_id) != resource_id:
+            raise ValueError(f"{path!r} is listed twice")
+    return lambda _request, path, root: next((listed[name] for name in _names(path, root) if name in listed), None)
+
+
+def _checked(resource_id: Any) -> Optional[str]:
+    if resource_id is not None and (not isinstance(resource_id, str) or not resource_id):
+        raise TypeError("a resource is named by its resource_id, a text, and None is for free")
+    return resource_id
+
+
+def _plain(path: str) -> str:
+    """One spelling of what an application may take for the same: `/weather/`, `//weather`, `/./weather`."""
+    return posixpath.normpath("/" + path.lstrip("/"))
+
+
+def _names(path: str, root: str) -> List[str]:
+    """The names under which a seller may have listed a path: as his application sees it, as its
+    mounts do, and as the world does. Servers disagree whether a path has the part that they are
+    mounted at, and one that is missed would be given away."""
+    root = root.rstrip("/")
+    parts = root.split("/")[1:]
+    # Any part of what it is mounted at may stand before the path, the longest first.
+    ends = range(len(parts), 0, -1)
+    mounts = [*sorted(("/" + "/".join(parts[start:end]) for end in ends for start in range(end)), key=len, reverse=True), ""]
+    names = []
+    for whole in (path, root + path):
+        for mount in mounts:
+            if whole == mount or whole.startswith(mount + "/"):
+                names.append(_plain(whole[len(mount):]))
+    return names
+
+
 class RequirePayment:
     """A middleware for every server of ASGI (FastAPI, Starlette, Django).
 
     `app.add_middleware(RequirePayment, gateway=gateway, resources={"/weather": "pzx_…"})`: a request for
-    one of these paths passes once it is paid for. The settlement is in `scope["payment"]`.
+    one of these paths passes once it is paid for, and every other path is free. The settlement is in
+    `scope["payment"]`. A path is listed as the application has it, wherever it is mounted. For paths with
+    parts that vary, give a function of the scope that returns the resource_id, or None.
     """
 
-    def __init__(self, app: Any, gateway: Any, resources: Mapping[str, str]):
-        self._app, self._gateway, self._resources = app, gateway, dict(resources)
+    def __init__(self, app: Any, gateway: Any, resources: Resources):
+        self._app, self._gateway, self._find = app, gateway, _finder(resources)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        resource_id = self._resources.get(scope.get("path", "")) if scope["type"] == "http" else None
+        if scope["type"] not in ("http", "websocket"):
+            return await self._app(scope, receive, send)
+        # A scope without a path is nobody's to give away: the error answers 500.
+        resource_id = self._find(scope, scope["path"], scope.get("root_path") or "")
         if resource_id is None:
             return await self._app(scope, receive, send)
-        given = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        if scope["type"] == "websocket":
+            # A connection cannot be paid for, so there is none.
+            await receive()
+            return await send({"type": "websocket.close", "code": 1008, "reason": "pay by a request of HTTP"})
+        given = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         # The client of this library blocks, so it runs in a thread.
         charge = await asyncio.get_running_loop().run_in_executor(
             None, self._gateway.x402.charge, resource_id, given.get)
@@ -159,13 +218,21 @@ class RequirePayment:
         await self._app({**scope, "payment": charge.settlement}, receive, add)
 
 
-def require_payment(gateway: Any, resource_id: str, app: Callable[..., Any]) -> Callable[..., Any]:
-    """A middleware for every server of WSGI (Flask, Django, plain Python)."""
+def require_payment(gateway: Any, resources: Union[str, Resources], app: Callable[..., Any]) -> Callable[..., Any]:
+    """A middleware for every server of WSGI (Flask, Django, plain Python).
+
+    resources: a resource_id, which every request of `app` is charged for; or resource ids by path, as in
+    RequirePayment, where every other path is free; or a function of the environ.
+    """
+    find = _finder(_always(resources) if isinstance(resources, str) else resources)
 
     def paid(environ: Dict[str, Any], start_response: Callable[..., Any]) -> Any:
         def header(name: str) -> Optional[str]:
             return environ.get("HTTP_" + name.upper().replace("-", "_"))
 
+        resource_id = find(environ, _text(environ, "PATH_INFO"), _text(environ, "SCRIPT_NAME"))
+        if resource_id is None:
+            return app(environ, start_response)
         charge = gateway.x402.charge(resource_id, header)
         if not charge.paid:
             start_response("402 Payment Required", list(charge.headers.items()))
@@ -178,3 +245,13 @@ def require_payment(gateway: Any, resource_id: str, app: Callable[..., Any]) -> 
         return app(environ, start)
 
     return paid
+
+
+def _always(resource_id: str) -> Resources:
+    _checked(resource_id)
+    return lambda _: resource_id
+
+
+def _text(environ: Mapping[str, Any], name: str) -> str:
+    """A path of an environ, whose letters are bytes."""
+    return environ.get(name, "").encode("latin-1").decode("utf-8", "replace")
