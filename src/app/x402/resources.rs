@@ -13,6 +13,7 @@ use crate::{
     },
     x402::{
         answer::{Offer, Way},
+        check::timeout_seconds,
         resource::{self, Terms, TermsError},
     },
 };
@@ -187,7 +188,7 @@ impl Gateway {
                 asset: token.currency.contract.unwrap_or_default().to_owned(),
                 pay_to: found.address.clone(),
                 amount: amount.map_err(unpriced)?,
-                max_timeout_seconds: terms.timeout_seconds.into(),
+                max_timeout_seconds: timeout_seconds(*network, terms.timeout_seconds.into()),
                 domain_name: token.domain.name.clone(),
                 domain_version: token.domain.version.clone(),
             });

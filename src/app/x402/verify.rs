@@ -155,7 +155,12 @@ impl Gateway {
         let asking = Some((payer.as_str(), &signed.nonce));
         let (now, recipient) = rows::recipient(&mut connection, &pay_to, asking).await?;
         drop(connection);
-        let place = Place { domain: &token.domain, minimum: token.minimum, now };
+        let place = Place {
+            domain: &token.domain,
+            minimum: token.minimum,
+            now,
+            seconds_left_min: check::seconds_left_min(network),
+        };
         let signer = match check::check(payment, terms, &place) {
             Ok(signer) => signer,
             Err(reason) => return Ok(Err(Verdict::refused(reason, why(reason, &token)))),
