@@ -8,6 +8,8 @@ mod admit;
 pub(super) mod book;
 mod follow;
 mod paywall;
+mod price;
+mod reread;
 mod resources;
 mod settle;
 mod sign;
@@ -38,6 +40,7 @@ pub struct Facilitator {
     holdings: verify::KeptHoldings,
     callers: admit::Callers,
     looks: step::Looks,
+    put_off: step::PutOff,
 }
 
 /// Why a step of x402 is not taken now.
