@@ -4,6 +4,7 @@
 mod attack;
 mod clients;
 mod killed;
+mod limits;
 mod paywall;
 mod race;
 mod resource;
