@@ -62,7 +62,11 @@ pub const MEASURES: &[Measure] = &[
     ("x402_verified_total", Counter, "payments of programs that were verified, by result"),
     ("x402_settle_answers_total", Counter, "answers to requests to settle, by result"),
     ("x402_settle_seconds", Histogram, "from a request to settle to its answer"),
-    ("x402_refused_total", Counter, "settlements that ended before a signature, by reason"),
+    (
+        "x402_refused_total",
+        Counter,
+        "settlements that ended before a signature, and fees that were not raised, by reason",
+    ),
     ("x402_ended_total", Counter, "settlements whose transaction is final, by network and result"),
     ("x402_booked_total", Counter, "payments for resources in the books, by network"),
     ("x402_open_settlements", Gauge, "settlements of a network that have not ended"),

@@ -24,6 +24,9 @@ const WORD: usize = 32;
 /// Words before the signature.
 const FIELDS: usize = 6;
 
+/// Bytes of data with the signature of a key.
+pub const BY_KEY_BYTES: usize = 4 + (FIELDS + 3) * WORD;
+
 /// The most gas of a settlement. A token that asks for more is not the one that we know.
 pub const GAS_MAX: u64 = 200_000;
 
@@ -83,6 +86,22 @@ pub fn read(transaction: &Transaction) -> Option<([u8; 20], Authorization)> {
         nonce: Word::new(word(5)?),
     };
     Some((transaction.to, authorization))
+}
+
+/// The signature in data that [`data`] made of an authorization, and whose it is said to be; `None`
+/// for data with one byte more, less or other than it makes.
+pub fn signature(data: &[u8], authorization: &Authorization) -> Option<(Signer, Vec<u8>)> {
+    let words = |selector: &[u8; 4]| data.strip_prefix(selector)?.get(FIELDS * WORD..);
+    let (signer, signature) = if let Some(words) = words(&BY_KEY) {
+        let (v, rest) = words.split_first_chunk::<WORD>()?;
+        (Signer::Key, [rest, &v[WORD - 1..]].concat())
+    } else {
+        let (_, rest) = words(&BY_CONTRACT)?.split_first_chunk::<WORD>()?;
+        let (length, rest) = rest.split_first_chunk::<WORD>()?;
+        let length = usize::try_from(Word::new(*length).to_u128()?).ok()?;
+        (Signer::Contract, rest.get(..length)?.to_vec())
+    };
+    (self::data(authorization, &signature, signer) == data).then_some((signer, signature))
 }
 
 /// Data of the question whether a payer has used a nonce.
@@ -154,6 +173,7 @@ mod tests {
             hex::encode(&signature[32..64])
         );
         assert_eq!(hex::encode(data(&example(), &signature, Signer::Key)), of_key);
+        assert_eq!(of_key.len(), 2 * BY_KEY_BYTES);
         // One byte more is no key's signature.
         let longer = [signature.as_slice(), &[7]].concat();
         let of_contract =
@@ -179,6 +199,35 @@ mod tests {
             assert_eq!(read(&transaction([9; 20], 0, data[..100].to_vec())), None);
         }
         assert_eq!(read(&transaction([9; 20], 0, vec![])), None);
+    }
+
+    #[test]
+    fn a_signature_is_read_back_from_exactly_the_bytes_that_are_sent() {
+        let signed = hex::decode(SIGNED).unwrap();
+        for (bytes, signer) in [
+            (signed.clone(), Signer::Key),
+            (signed.clone(), Signer::Contract),
+            (vec![1; 70], Signer::Contract),
+            (vec![], Signer::Contract),
+        ] {
+            let sent = data(&example(), &bytes, signer);
+            assert_eq!(signature(&sent, &example()), Some((signer, bytes)));
+            let longer = [sent.as_slice(), &[0; 32]].concat();
+            let shorter = &sent[..sent.len() - 1];
+            for other in [longer.as_slice(), shorter, &sent[..100], &[]] {
+                assert_eq!(signature(other, &example()), None);
+            }
+            let another = Authorization { nonce: 7_u64.into(), ..example() };
+            assert_eq!(signature(&sent, &another), None);
+        }
+        let mut by_contract = data(&example(), &[1; 70], Signer::Contract);
+        // The bytes that fill the last word.
+        *by_contract.last_mut().unwrap() = 1;
+        assert_eq!(signature(&by_contract, &example()), None);
+        let mut by_key = data(&example(), &signed, Signer::Key);
+        // A parity in another spelling than the token's.
+        by_key[4 + 7 * WORD - 1] = 1;
+        assert_eq!(signature(&by_key, &example()), None);
     }
 
     #[test]

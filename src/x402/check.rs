@@ -3,14 +3,49 @@
 
 use super::{
     Reason, Word,
+    authorization::Authorization,
     eip712::{Domain, KeySignature},
     wire::{Payment, Terms},
 };
-use crate::money::BaseUnits;
+use crate::{asset::Network, money::BaseUnits};
 
-/// Seconds for which an authorization must still be valid, as the reference asks: a block must
-/// have time to take it.
-pub const SECONDS_LEFT_MIN: u64 = 6;
+/// Seconds for which an authorization must still be valid, as the reference asks.
+const SECONDS_LEFT_MIN: u64 = 6;
+/// Blocks that may come before the one with our transaction.
+const BLOCKS_LEFT_MIN: u64 = 2;
+
+/// Seconds for which an authorization must still be valid: what the reference asks, and the blocks
+/// that a transaction may miss. A transaction that is mined later is reverted at our expense.
+pub const fn seconds_left_min(network: Network) -> u64 {
+    SECONDS_LEFT_MIN + BLOCKS_LEFT_MIN * block_seconds(network)
+}
+
+/// Seconds for which a payer is asked to sign: as the seller wishes, and so long that at least half
+/// of it is left for what happens before our signature.
+pub fn timeout_seconds(network: Network, wished: u64) -> u64 {
+    wished.max(2 * seconds_left_min(network))
+}
+
+/// Seconds between two blocks, rounded up, of networks that have a token of x402: a slot of
+/// Ethereum is twelve (consensus specification, `SECONDS_PER_SLOT`), the block time of Polygon, of
+/// the OP stack and of Avalanche up to two, and that of Arbitrum a quarter, by their documentation.
+const fn block_seconds(network: Network) -> u64 {
+    match network {
+        Network::Arbitrum => 1,
+        Network::Polygon | Network::Optimism | Network::Base | Network::Avalanche => 2,
+        Network::Ethereum
+        // Nothing is settled on these.
+        | Network::Bitcoin
+        | Network::Litecoin
+        | Network::Dogecoin
+        | Network::Bsc
+        | Network::Tron
+        | Network::Solana
+        | Network::Near
+        | Network::Ton
+        | Network::Thorchain => 12,
+    }
+}
 
 /// The one whose word is the signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +65,8 @@ pub struct Place<'a> {
     pub minimum: BaseUnits,
     /// Unix seconds, by the database's clock.
     pub now: u64,
+    /// Of [`seconds_left_min`].
+    pub seconds_left_min: u64,
 }
 
 /// Checks everything that needs no node.
@@ -55,7 +92,7 @@ pub fn check(payment: &Payment, terms: &Terms, place: &Place<'_>) -> Result<Sign
     let signer = KeySignature::read(&payment.signature)
         .and_then(|signature| domain.signer(signed, &signature));
     let signer = if signer == Some(signed.from) { Signer::Key } else { Signer::Contract };
-    window(payment, place.now)?;
+    window(signed, place.now, place.seconds_left_min)?;
     if signed.value != Word::from(terms.amount.get()) {
         return Err(Reason::Value);
     }
@@ -63,13 +100,12 @@ pub fn check(payment: &Payment, terms: &Terms, place: &Place<'_>) -> Result<Sign
 }
 
 /// Checks the window of an authorization alone: it is asked again before anything is signed.
-pub fn window(payment: &Payment, now: u64) -> Result<(), Reason> {
-    let signed = &payment.authorization;
+pub fn window(signed: &Authorization, now: u64, seconds_left_min: u64) -> Result<(), Reason> {
     // The token compares strictly: `validAfter < block.timestamp < validBefore`.
     if signed.valid_after > Word::from(now) {
         return Err(Reason::ValidAfter);
     }
-    if signed.valid_before < Word::from(now.saturating_add(SECONDS_LEFT_MIN)) {
+    if signed.valid_before < Word::from(now.saturating_add(seconds_left_min)) {
         return Err(Reason::ValidBefore);
     }
     Ok(())
@@ -107,7 +143,12 @@ mod tests {
         change: impl Fn(&mut Request),
     ) -> Vec<Result<Signer, Reason>> {
         let domain = usdc_on_base();
-        let place = Place { domain: &domain, minimum: BaseUnits::new(minimum), now };
+        let place = Place {
+            domain: &domain,
+            minimum: BaseUnits::new(minimum),
+            now,
+            seconds_left_min: seconds_left_min(Network::Base),
+        };
         let verdicts = Version::ALL.map(|version| {
             let mut request = read(&body(version)).unwrap();
             change(&mut request);
@@ -150,7 +191,12 @@ mod tests {
     #[test]
     fn a_payer_who_accepted_other_terms_is_refused() {
         let domain = usdc_on_base();
-        let place = Place { domain: &domain, minimum: BaseUnits::new(1), now: NOW };
+        let place = Place {
+            domain: &domain,
+            minimum: BaseUnits::new(1),
+            now: NOW,
+            seconds_left_min: seconds_left_min(Network::Base),
+        };
         let mut request = read(&body(Version::V2)).unwrap();
         let accepted = request.payment.accepted.unwrap();
         request.payment.accepted = Some(Terms { amount: BaseUnits::new(9), ..accepted });
@@ -166,8 +212,9 @@ mod tests {
         for (now, verdict) in [
             (1_740_672_088, Err(Reason::ValidAfter)),
             (1_740_672_089, Ok(Signer::Key)),
-            (1_740_672_148, Ok(Signer::Key)),
-            (1_740_672_149, Err(Reason::ValidBefore)),
+            // Ten seconds before the end, and nine.
+            (1_740_672_144, Ok(Signer::Key)),
+            (1_740_672_145, Err(Reason::ValidBefore)),
             (u64::MAX, Err(Reason::ValidBefore)),
         ] {
             assert_eq!(verdict_at(now, 1, |_| {}), [verdict; 2], "{now}");
@@ -177,6 +224,30 @@ mod tests {
             request.payment.authorization.valid_before = Word::new([0xff; 32]);
         };
         assert_eq!(verdict(endless), [Ok(Signer::Contract); 2]);
+    }
+
+    /// On a network of twelve seconds a block, six are no time at all.
+    #[test]
+    fn a_network_has_time_for_two_blocks_more_than_the_reference_asks() {
+        let offered = Network::ALL.into_iter().filter(|one| crate::x402::token_of(*one).is_some());
+        let told: Vec<_> = offered.map(|one| (one.name(), seconds_left_min(one))).collect();
+        let expected = [
+            ("ethereum", 30),
+            ("polygon", 10),
+            ("arbitrum", 8),
+            ("optimism", 10),
+            ("base", 10),
+            ("avalanche", 10),
+        ];
+        assert_eq!(told.len(), expected.len());
+        assert!(expected.iter().all(|one| told.contains(one)), "{told:?}");
+        let signed = crate::x402::authorization::tests::example();
+        let left = seconds_left_min(Network::Ethereum);
+        let ends_in = |seconds| window(&signed, 1_740_672_154 - seconds, left);
+        assert_eq!((ends_in(30), ends_in(29)), (Ok(()), Err(Reason::ValidBefore)));
+        // What a seller asks for can be paid.
+        assert_eq!(timeout_seconds(Network::Ethereum, 10), 60);
+        assert_eq!(timeout_seconds(Network::Base, 60), 60);
     }
 
     #[test]

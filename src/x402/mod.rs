@@ -4,14 +4,16 @@
 //! [`name`] reads the names of networks, [`wire`] the bodies and headers of both versions of the
 //! protocol and [`answer`] writes ours. [`authorization`] is what a payer signs (EIP-3009),
 //! [`eip712`] its digest and the recovery of the signer, [`call`] the transaction that carries it
-//! out. [`check`] decides whether a payment is valid, [`settlement`] every state of carrying it
-//! out, and [`resource`] is a merchant's entry in the catalogue.
+//! out. [`check`] decides whether a payment is valid, [`gas`] whether its gas is within the limits,
+//! [`settlement`] every state of carrying it out, and [`resource`] is a merchant's entry in the
+//! catalogue.
 
 pub mod answer;
 pub mod authorization;
 pub mod call;
 pub mod check;
 pub mod eip712;
+pub mod gas;
 pub mod name;
 mod reason;
 pub mod resource;

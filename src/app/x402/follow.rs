@@ -3,7 +3,12 @@
 
 use std::time::Duration;
 
-use super::{GasWallet, X402Error, token::Token};
+use super::{
+    GasWallet, X402Error,
+    price::Prices,
+    sign::{GAS_LIMIT, TABLE},
+    token::Token,
+};
 use crate::{
     app::{Gateway, payout::payers::Payers},
     asset::catalogue::Catalogue,
@@ -14,13 +19,14 @@ use crate::{
         batch::{self, Move, Seen, Signed as Prospect},
         eip1559,
         fee::Fee,
+        transfer::address_bytes,
     },
     storage::{
         PgConnection, StorageError, alerts, ledger,
         x402::following::{self, End, OpenSettlement, Version},
     },
     x402::{
-        Reason,
+        Reason, gas,
         settlement::{Event, after},
     },
 };
@@ -79,11 +85,16 @@ impl Gateway {
         let required = self.config.chain(token.network).confirmations;
         let wanted: Vec<_> = sent.iter().map(|one| wanted(one)).collect();
         let standings = payers.standings(&wanted, required).await?;
-        let mut asked = None;
+        let mut prices = Prices::new(self, token, payers);
         let mut changed = false;
         for (settlement, standing) in sent.into_iter().zip(&standings) {
-            let cap = self.config.chain(token.network).fee_rate_max;
-            let prospect = prospect(settlement, cap, asked);
+            // A node that does not report its present price only keeps it as it is.
+            let asked = if needs_price(settlement) {
+                prices.of(&settlement.call).await.unwrap_or_default()
+            } else {
+                None
+            };
+            let prospect = prospect(settlement, prices.cap(), asked);
             let next = batch::next_move(prospect, standing.seen, required);
             if matches!(next, Move::Wait | Move::Send | Move::Replace) {
                 // A block that a reorg took away is noted before anything is sent again.
@@ -93,12 +104,15 @@ impl Gateway {
                 Move::Wait => {}
                 Move::Send => self.send_settlement(settlement, payers).await?,
                 Move::Replace => {
-                    if asked.is_none() {
-                        asked = self.affordable_gas(token, payers).await?;
+                    let parts = (payers, wallet);
+                    let raised =
+                        self.raise_settlement(token, settlement, &mut prices, parts).await?;
+                    changed |= raised;
+                    // A transaction that a node has lost goes out all the same: nothing else would
+                    // ever come of it.
+                    if !raised && standing.seen == Seen::Nowhere {
+                        self.send_settlement(settlement, payers).await?;
                     }
-                    let offer = (asked, cap);
-                    changed |=
-                        self.raise_settlement(token, settlement, offer, (payers, wallet)).await?;
                 }
                 Move::Succeeded => {
                     changed |=
@@ -109,7 +123,7 @@ impl Gateway {
                         self.end_settlement(token, settlement, standing, Event::Reverted).await?;
                 }
                 Move::Alarm => {
-                    changed |= self.alarm_settlement(token, settlement, standing).await?;
+                    changed |= self.alarm_settlement(token, settlement, standing, payers).await?;
                 }
             }
         }
@@ -140,11 +154,14 @@ impl Gateway {
 
     /// The same nonce and the same call with a higher fee, so that only one of the two can ever
     /// confirm.
+    ///
+    /// One whose authorization has ended is raised as well: the token refuses it before it does any
+    /// work, which costs little more than an empty transfer, and frees the nonce for those behind.
     async fn raise_settlement(
         &self,
         token: &Token,
         settlement: &OpenSettlement,
-        (asked, cap): (Option<Fee>, u128),
+        prices: &mut Prices<'_>,
         (payers, wallet): (&Payers, &GasWallet),
     ) -> Result<bool, X402Error> {
         let node = payers.payer.evm().ok_or(X402Error::NotOffered)?;
@@ -152,13 +169,17 @@ impl Gateway {
             return Ok(false);
         };
         let is_own = settlement.sender.as_deref() == Some(wallet.address());
-        let Some(fee) = last.fee.raised(asked.unwrap_or(last.fee), cap).filter(|_| is_own) else {
+        if !is_own || self.x402.put_off.has(settlement.id) {
             return Ok(false);
-        };
+        }
+        let asked = prices.of(&settlement.call).await?.unwrap_or(last.fee);
+        let Some(fee) = last.fee.raised(asked, prices.cap()) else { return Ok(false) };
         let Ok(before) = eip1559::read_own(&last.raw) else { return Ok(false) };
         let cost = self.gas_usd(token, fee.most(before.gas_limit.into())).await?;
-        let limit = rust_decimal::Decimal::from(self.config.x402.gas_transaction_usd_max);
-        let Some(cost) = cost.filter(|cost| *cost <= limit) else { return Ok(false) };
+        let Some(cost) = cost else { return Ok(false) };
+        if self.is_x402_stopped(token).await? {
+            return Ok(self.refuse_raise(settlement, "raise_stopped"));
+        }
         let nonce = u64::try_from(tx_nonce).unwrap_or(u64::MAX);
         let made = node.sign_call(
             wallet.key(),
@@ -167,16 +188,30 @@ impl Gateway {
             (before.to, before.data),
         )?;
         let version = Version { version: last.version + 1, raw: made.raw, tx_hash: made.hash, fee };
-        let mut tx = self.db.begin().await?;
+        let (mut tx, subject) = (self.db.begin().await?, settlement.id.to_string());
+        let spent = following::gas_lately(&mut tx, settlement.merchant_id, settlement.id).await?;
+        if let Some(beyond) = gas::exceeded_by_any(cost, &spent, &self.gas_limits()) {
+            alerts::raise(&mut tx, GAS_LIMIT, &subject, &beyond.why).await?;
+            tx.commit().await.map_err(StorageError::from)?;
+            return Ok(self.refuse_raise(settlement, "raise_limit"));
+        }
         match following::add_version(&mut tx, settlement.id, &version, cost).await {
             // Another worker was first.
             Err(StorageError::Constraint { .. }) => return Ok(false),
             other => other?,
         }
+        alerts::withdraw(&mut tx, GAS_LIMIT, &subject).await?;
         tx.commit().await.map_err(StorageError::from)?;
         fail_point("x402.replaced");
         tracing::info!(settlement.id = %settlement.id, "a settlement offers more for its place");
         Ok(true)
+    }
+
+    /// Counts a higher fee that is not signed, and tries again after a pause. Returns false.
+    fn refuse_raise(&self, settlement: &OpenSettlement, reason: &'static str) -> bool {
+        self.x402.put_off.note(settlement.id);
+        metrics::counter!("x402_refused_total", "reason" => reason).increment(1);
+        false
     }
 
     /// Ends a settlement whose transaction is final, and books the gas. What it moved is the
@@ -206,6 +241,7 @@ impl Gateway {
             return Ok(false);
         }
         book_gas(&mut tx, token, settlement, mined).await?;
+        alerts::withdraw(&mut tx, GAS_LIMIT, &settlement.id.to_string()).await?;
         if !has_moved {
             alert_of_lost(&mut tx, settlement, &mined.hash).await?;
         }
@@ -220,35 +256,67 @@ impl Gateway {
     /// A transaction without the token's own log of the movement is none: the token lies, or is
     /// not the one that we know. One whose nonce another transaction used was not ours to send, and
     /// can never be mined.
+    ///
+    /// A log may also be missing because the node left it out. If the token saw the payer's nonce
+    /// used, the money may have moved: then the settlement stays as it is until the node shows the
+    /// log, and an operator looks at it.
     async fn alarm_settlement(
         &self,
         token: &Token,
         settlement: &OpenSettlement,
         standing: &Standing,
-    ) -> Result<bool, StorageError> {
-        let (kind, what, is_displaced) = match standing.seen {
+        payers: &Payers,
+    ) -> Result<bool, X402Error> {
+        let (kind, what) = match standing.seen {
             Seen::Unexplained { .. } => {
-                ("x402_unexplained", "succeeded without the token's log of the payment", false)
+                ("x402_unexplained", "succeeded without the token's log of the payment")
             }
             Seen::Nowhere | Seen::Waiting | Seen::Mined { .. } | Seen::Displaced => {
-                ("x402_displaced", "lost its nonce to a transaction that is not ours", true)
+                ("x402_displaced", "lost its nonce to a transaction that is not ours")
             }
         };
+        let has_no_log = matches!(standing.seen, Seen::Unexplained { moved: false, .. });
+        let may_have_moved = has_no_log && may_be_used(token, settlement, payers).await?;
         let hash = settlement.versions.last().map_or("", |version| version.tx_hash.as_str());
-        let detail = format!("{hash} on {} {what}", token.network);
+        let open = if may_have_moved { "; the nonce is used, so it stays open" } else { "" };
+        let detail = format!("{hash} on {} {what}{open}", token.network);
         let mut tx = self.db.begin().await?;
         alerts::raise(&mut tx, kind, &settlement.id.to_string(), &detail).await?;
-        let has_ended = is_displaced && end_displaced(&mut tx, settlement).await?;
+        if matches!(standing.seen, Seen::Unexplained { .. }) {
+            tx.commit().await.map_err(StorageError::from)?;
+            // Its height shows that it takes no place among those that wait for a block.
+            return Ok(if may_have_moved {
+                self.note_standing(settlement, standing).await?
+            } else {
+                self.end_settlement(token, settlement, standing, Event::Reverted).await?
+            });
+        }
+        let has_ended = end_displaced(&mut tx, settlement).await?;
         if has_ended {
+            alerts::withdraw(&mut tx, GAS_LIMIT, &settlement.id.to_string()).await?;
             alert_of_lost(&mut tx, settlement, hash).await?;
         }
-        tx.commit().await?;
-        if is_displaced {
-            count_end(token, "displaced", has_ended);
-            return Ok(has_ended);
-        }
-        self.end_settlement(token, settlement, standing, Event::Reverted).await
+        tx.commit().await.map_err(StorageError::from)?;
+        count_end(token, "displaced", has_ended);
+        Ok(has_ended)
     }
+}
+
+/// Returns whether the token may have seen the payer's nonce used: a node that cannot say it proves
+/// nothing.
+async fn may_be_used(
+    token: &Token,
+    settlement: &OpenSettlement,
+    payers: &Payers,
+) -> Result<bool, X402Error> {
+    let node = payers.payer.evm().ok_or(X402Error::NotOffered)?;
+    let unreadable = || StorageError::damaged(TABLE, "its payer is no address");
+    let payer = address_bytes(&settlement.payer).ok_or_else(unreadable)?;
+    let told = node.is_used(&token.domain.token, &payer, &settlement.nonce).await;
+    Ok(told.unwrap_or_else(|error| {
+        tracing::warn!(settlement.id = %settlement.id, %error, "a payer's nonce cannot be read");
+        true
+    }))
 }
 
 /// Ends a settlement that can never be mined. While it was open, its payer could promise nothing
@@ -320,12 +388,22 @@ fn wanted(settlement: &OpenSettlement) -> Wanted {
     }
 }
 
+/// Returns whether the price of now decides if it may be raised: so many versions were signed that
+/// only one which the network asks for is another.
+fn needs_price(settlement: &OpenSettlement) -> bool {
+    settlement.height.is_none() && version_count(settlement) >= batch::VERSIONS_MAX
+}
+
+fn version_count(settlement: &OpenSettlement) -> u32 {
+    settlement.versions.len().try_into().unwrap_or(u32::MAX)
+}
+
 fn prospect(settlement: &OpenSettlement, cap: u128, asked: Option<Fee>) -> Prospect {
     let last = settlement.versions.last().map(|version| version.fee);
     let seconds = |seconds: i64| Duration::from_secs(seconds.try_into().unwrap_or(0));
     Prospect {
         sent_for: settlement.sent_for_seconds.map(seconds),
-        versions: settlement.versions.len().try_into().unwrap_or(u32::MAX),
+        versions: version_count(settlement),
         can_pay_more: last.is_some_and(|fee| fee.raised(fee, cap).is_some()),
         outbid: asked.zip(last).is_some_and(|(asked, last)| asked.rate > last.rate),
         patience: PATIENCE,
@@ -334,7 +412,10 @@ fn prospect(settlement: &OpenSettlement, cap: u128, asked: Option<Fee>) -> Prosp
 
 #[cfg(test)]
 mod tests {
+    use uuid::Uuid;
+
     use super::*;
+    use crate::{money::BaseUnits, x402::settlement::State};
 
     /// A gas limit beyond it is refused before it is signed, so the bound of a raise is known.
     #[test]
@@ -343,5 +424,50 @@ mod tests {
         assert!(fee.raised(fee, 113).is_some());
         assert!(fee.raised(fee, 112).is_none());
         assert!(crate::x402::call::GAS_MAX > 100_000);
+    }
+
+    fn with_versions(count: i16) -> OpenSettlement {
+        let version = |version| Version {
+            version,
+            raw: vec![],
+            tx_hash: format!("0x{version}"),
+            fee: Fee { tip: 1, ..Fee::of(100) },
+        };
+        OpenSettlement {
+            id: Uuid::from_u128(1),
+            merchant_id: Uuid::from_u128(2),
+            is_suspended: false,
+            asset: String::new(),
+            payer: String::new(),
+            nonce: 1_u64.into(),
+            pay_to: String::new(),
+            is_of_merchant: true,
+            amount: BaseUnits::new(1),
+            call: vec![],
+            state: State::Submitted,
+            sender: None,
+            tx_nonce: Some(0),
+            height: None,
+            answered_hash: None,
+            sent_for_seconds: Some(3_600),
+            known_for_seconds: 3_600,
+            now: 0,
+            versions: (1..=count).map(version).collect(),
+        }
+    }
+
+    /// Without the price a settlement of so many versions would never be raised again, and all
+    /// nonces behind it would wait.
+    #[test]
+    fn after_the_sixth_version_the_price_of_now_decides() {
+        let (fifth, sixth) = (with_versions(5), with_versions(6));
+        assert!(!needs_price(&fifth) && needs_price(&sixth));
+        assert!(!needs_price(&OpenSettlement { height: Some(7), ..sixth.clone() }));
+        let next = |asked| batch::next_move(prospect(&sixth, 1_000, asked), Seen::Waiting, 2);
+        assert_eq!(next(Some(Fee::of(101))), Move::Replace);
+        assert_eq!(next(Some(Fee::of(100))), Move::Wait);
+        assert_eq!(next(None), Move::Wait);
+        let next = batch::next_move(prospect(&fifth, 1_000, None), Seen::Waiting, 2);
+        assert_eq!(next, Move::Replace);
     }
 }

@@ -9,6 +9,8 @@ pub(super) mod book;
 mod cost;
 mod follow;
 mod paywall;
+mod price;
+mod reread;
 mod resources;
 mod settle;
 mod sign;
@@ -40,6 +42,7 @@ pub struct Facilitator {
     holdings: verify::KeptHoldings,
     callers: admit::Callers,
     looks: step::Looks,
+    put_off: step::PutOff,
 }
 
 /// Why a step of x402 is not taken now.

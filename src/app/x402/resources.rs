@@ -19,6 +19,7 @@ use crate::{
     },
     x402::{
         answer::{Offer, Way},
+        check::timeout_seconds,
         resource::{self, Terms, TermsError},
     },
 };
@@ -222,7 +223,8 @@ struct Sold {
 fn offer(found: &Resource, sold: &HashMap<Network, Sold>) -> Result<Offer, StorageError> {
     let terms = &found.terms;
     let mut ways = Vec::new();
-    for Sold { token, minimum } in terms.networks.iter().filter_map(|network| sold.get(network)) {
+    for network in &terms.networks {
+        let Some(Sold { token, minimum }) = sold.get(network) else { continue };
         let amount = resource::amount(terms.price, token.currency.decimals)
             .map_err(|error| StorageError::damaged("x402_resource", error))?;
         if amount < *minimum {
@@ -233,7 +235,7 @@ fn offer(found: &Resource, sold: &HashMap<Network, Sold>) -> Result<Offer, Stora
             asset: token.currency.contract.unwrap_or_default().to_owned(),
             pay_to: found.address.clone(),
             amount,
-            max_timeout_seconds: terms.timeout_seconds.into(),
+            max_timeout_seconds: timeout_seconds(*network, terms.timeout_seconds.into()),
             domain_name: token.domain.name.clone(),
             domain_version: token.domain.version.clone(),
         });

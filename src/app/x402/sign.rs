@@ -3,25 +3,25 @@
 
 use std::collections::HashMap;
 
-use rust_decimal::Decimal;
-
-use super::{GasWallet, X402Error, token::Token};
+use super::{
+    GasWallet, X402Error,
+    price::Prices,
+    reread::{forgery, refusal},
+    token::Token,
+};
 use crate::{
     app::{Gateway, payout::payers::Payers},
-    asset::{Fiat, catalogue::Catalogue},
     chain::pay::{Call, Work},
     fail_point::fail_point,
     money::BaseUnits,
-    payout::{eip1559::Transaction, fee::Fee, limit::value_usd, transfer::address_bytes},
+    payout::{fee::Fee, transfer::address_bytes},
     storage::{
         StorageError, alerts,
         x402::following::{self, End, OpenSettlement, Signed, Version},
     },
     x402::{
-        Reason, Word,
-        authorization::spelt,
-        call,
-        check::SECONDS_LEFT_MIN,
+        Reason, call,
+        gas::{self, Exceeded, Limits},
         settlement::{Event, after},
     },
 };
@@ -29,10 +29,22 @@ use crate::{
 /// Transactions of the wallet that wait for a block at a time: nodes keep only so many of one
 /// account.
 const WINDOW: usize = 16;
-const TABLE: &str = "x402_settlement";
+pub(super) const TABLE: &str = "x402_settlement";
 /// Alert of an empty wallet; its subject is the network.
 pub(super) const GAS_EMPTY: &str = "x402_gas_empty";
-const GAS_LIMIT_ALERT: &str = "x402_gas_limit";
+/// Alert of a limit that is used up; its subject is the network, or the settlement whose price was
+/// not raised.
+pub(super) const GAS_LIMIT: &str = "x402_gas_limit";
+
+/// What came of one attempt to sign.
+enum Attempt {
+    Signed,
+    /// Nothing more can be signed now.
+    Later,
+    /// Something of this settlement keeps it back: others may be signed.
+    PutOff,
+    Beyond(Exceeded),
+}
 
 impl Gateway {
     /// Signs the next settlements of a network. `true` if anything changed.
@@ -40,16 +52,16 @@ impl Gateway {
         &self,
         token: &Token,
         open: &[OpenSettlement],
-        (payers, wallet): (&Payers, &GasWallet),
+        parts: (&Payers, &GasWallet),
     ) -> Result<bool, X402Error> {
-        let waiting: Vec<_> = open.iter().filter(|one| one.versions.is_empty()).collect();
-        let mut changed = false;
+        let (mut changed, mut is_one_put_off) = (false, false);
         let mut able = Vec::new();
-        for settlement in waiting {
+        for settlement in open.iter().filter(|one| one.versions.is_empty()) {
             match refusal(token, settlement) {
                 Some((reason, why)) => {
                     changed |= self.refuse_settlement(settlement, reason, why).await?;
                 }
+                None if self.x402.put_off.has(settlement.id) => is_one_put_off = true,
                 None => able.push(settlement),
             }
         }
@@ -58,56 +70,85 @@ impl Gateway {
         if room == 0 || able.is_empty() || self.is_x402_stopped(token).await? {
             return Ok(changed);
         }
-        let able = covered(token, open, (able, room), payers).await?;
-        if able.is_empty() {
-            return Ok(changed);
-        }
-        let Some(fee) = self.affordable_gas(token, payers).await? else { return Ok(changed) };
-        let calls: Vec<_> = able
-            .iter()
-            .map(|one| Call { to: token.domain.token, value: 0, data: one.call.clone() })
-            .collect();
-        let works = payers.gas(wallet.address(), &calls).await?;
-        for (settlement, work) in able.into_iter().zip(works) {
-            let gas = match work {
-                Work::Units(gas) if gas <= u128::from(call::GAS_MAX) => gas,
-                Work::Units(_) => {
-                    let why = "the token asks for more gas than a transfer needs";
-                    changed |= self.refuse_settlement(settlement, Reason::Transaction, why).await?;
-                    continue;
+        let mut next = Vec::new();
+        for settlement in covered(token, open, (able, room), parts.0).await? {
+            match forgery(token, settlement) {
+                Some((reason, why)) => {
+                    changed |= self.refuse_settlement(settlement, reason, why).await?;
                 }
-                Work::Refused(why) => {
+                None => next.push(settlement),
+            }
+        }
+        Ok(self.sign_able_settlements(token, (next, is_one_put_off), parts).await? || changed)
+    }
+
+    /// Signs settlements in their order, as far as the limits and the coins go. `true` if anything
+    /// changed, or if others than these are to be tried.
+    async fn sign_able_settlements(
+        &self,
+        token: &Token,
+        (next, is_one_put_off): (Vec<&OpenSettlement>, bool),
+        (payers, wallet): (&Payers, &GasWallet),
+    ) -> Result<bool, X402Error> {
+        if next.is_empty() {
+            return Ok(false);
+        }
+        let to = token.domain.token;
+        let calls = next.iter().map(|one| Call { to, value: 0, data: one.call.clone() });
+        let works = payers.gas(wallet.address(), &calls.collect::<Vec<_>>()).await?;
+        let mut prices = Prices::new(self, token, payers);
+        let (mut changed, mut was_signed, mut beyond) = (false, false, None);
+        for (settlement, work) in next.into_iter().zip(works) {
+            let gas = match usable(work) {
+                Ok(gas) => gas,
+                Err(why) => {
                     changed |=
                         self.refuse_settlement(settlement, Reason::Transaction, &why).await?;
                     continue;
                 }
             };
-            if !self.sign_settlement(token, settlement, (gas, fee), (payers, wallet)).await? {
-                break;
+            let attempt = match prices.of(&settlement.call).await? {
+                Some(fee) => {
+                    self.sign_settlement(token, settlement, (gas, fee), (payers, wallet)).await?
+                }
+                None => Attempt::PutOff,
+            };
+            match attempt {
+                Attempt::Signed => was_signed = true,
+                Attempt::Later => break,
+                Attempt::PutOff => self.x402.put_off.note(settlement.id),
+                Attempt::Beyond(Exceeded { is_of_all: true, why }) => {
+                    beyond = Some(why);
+                    break;
+                }
+                Attempt::Beyond(Exceeded { is_of_all: false, why }) => {
+                    beyond = Some(format!("{why}: settlement {}", settlement.id));
+                    self.x402.put_off.note(settlement.id);
+                    changed = true;
+                }
             }
-            changed = true;
         }
-        Ok(changed)
+        self.tell_of_limits(token, was_signed && !is_one_put_off, beyond).await?;
+        Ok(changed || was_signed)
     }
 
-    /// The price of gas now, if the operator's bound allows it. Settlements wait until it falls,
-    /// as long as their authorizations are valid.
-    pub(super) async fn affordable_gas(
+    /// Alerts to a limit that keeps settlements back, until one is signed while none is kept back.
+    async fn tell_of_limits(
         &self,
         token: &Token,
-        payers: &Payers,
-    ) -> Result<Option<Fee>, X402Error> {
-        let node = payers.payer.evm().ok_or(X402Error::NotOffered)?;
-        let fee = node.gas_price().await?;
-        let cap = self.config.chain(token.network).fee_rate_max;
-        let fee = fee.within(cap, u128::from(call::GAS_MAX));
-        if fee.is_none() {
-            tracing::warn!(network = %token.network, cap, "gas costs more than chains.*.fee_rate_max");
+        is_over: bool,
+        beyond: Option<String>,
+    ) -> Result<(), StorageError> {
+        let network = token.network.name();
+        let mut connection = self.db.connection().await?;
+        match beyond {
+            Some(why) => alerts::raise(&mut connection, GAS_LIMIT, network, &why).await.map(drop),
+            None if is_over => alerts::withdraw(&mut connection, GAS_LIMIT, network).await,
+            None => Ok(()),
         }
-        Ok(fee)
     }
 
-    async fn is_x402_stopped(&self, token: &Token) -> Result<bool, StorageError> {
+    pub(super) async fn is_x402_stopped(&self, token: &Token) -> Result<bool, StorageError> {
         let mut connection = self.db.connection().await?;
         let reason = following::stopped(&mut connection, token.network).await?;
         if let Some(reason) = &reason {
@@ -116,36 +157,22 @@ impl Gateway {
         Ok(reason.is_some())
     }
 
-    /// The most that gas may cost, in USD. Without a rate it has no bound, and nothing is signed.
-    pub(super) async fn gas_usd(
-        &self,
-        token: &Token,
-        units: u128,
-    ) -> Result<Option<Decimal>, StorageError> {
-        let coin = Catalogue::get().native(token.network);
-        let market = self.market().await?;
-        let rate = market.fresh_rate(coin.symbol, Fiat::Usd).ok();
-        Ok(rate.map(|rate| value_usd(BaseUnits::new(units), coin.decimals, rate.price)))
-    }
-
-    /// Signs one settlement. `false` if nothing more may be signed now.
     async fn sign_settlement(
         &self,
         token: &Token,
         settlement: &OpenSettlement,
-        (gas, fee): (u128, Fee),
+        (units, fee): (u128, Fee),
         (payers, wallet): (&Payers, &GasWallet),
-    ) -> Result<bool, X402Error> {
+    ) -> Result<Attempt, X402Error> {
         let node = payers.payer.evm().ok_or(X402Error::NotOffered)?;
-        let most = fee.most(gas);
-        let Some(cost) = self.gas_usd(token, most).await? else { return Ok(false) };
+        let most = fee.most(units);
+        let Some(cost) = self.gas_usd(token, most).await? else { return Ok(Attempt::Later) };
         let coins = payers.payer.coins_for_gas(wallet.address()).await?;
         let network = token.network;
         let mut tx = self.db.begin().await?;
-        if let Some(why) = self.beyond_gas_limits(&mut tx, cost).await? {
-            alerts::raise(&mut tx, GAS_LIMIT_ALERT, network.name(), &why).await?;
-            tx.commit().await.map_err(StorageError::from)?;
-            return Ok(false);
+        let spent = following::gas_lately(&mut tx, settlement.merchant_id, settlement.id).await?;
+        if let Some(beyond) = gas::exceeded(cost, &spent, &self.gas_limits()) {
+            return Ok(Attempt::Beyond(beyond));
         }
         // Each of a full window may cost as much before the balance shows it.
         let needed = most.saturating_mul(u128::try_from(WINDOW).unwrap_or(u128::MAX));
@@ -155,10 +182,10 @@ impl Gateway {
                 format!("{} holds {held} wei on {network} and needs {needed}", wallet.address());
             alerts::raise(&mut tx, GAS_EMPTY, network.name(), &why).await?;
             tx.commit().await.map_err(StorageError::from)?;
-            return Ok(false);
+            return Ok(Attempt::Later);
         }
         let tx_nonce = following::next_nonce(&mut tx, network, wallet.address()).await?;
-        let gas_limit = u64::try_from(gas).unwrap_or(call::GAS_MAX);
+        let gas_limit = u64::try_from(units).unwrap_or(call::GAS_MAX);
         let nonce = u64::try_from(tx_nonce).unwrap_or(u64::MAX);
         let made = node.sign_call(
             wallet.key(),
@@ -177,35 +204,27 @@ impl Gateway {
         match following::store_signed(&mut tx, &signed).await {
             Ok(true) => {}
             // Another worker was first: nothing of this transaction stays.
-            Ok(false) => return Ok(false),
-            Err(error) if error.is_constraint("x402_settlement_tx_once") => return Ok(false),
+            Ok(false) => return Ok(Attempt::Later),
+            Err(error) if error.is_constraint("x402_settlement_tx_once") => {
+                return Ok(Attempt::Later);
+            }
             Err(error) => return Err(error.into()),
         }
         alerts::withdraw(&mut tx, GAS_EMPTY, network.name()).await?;
-        alerts::withdraw(&mut tx, GAS_LIMIT_ALERT, network.name()).await?;
         fail_point("x402.signing");
         tx.commit().await.map_err(StorageError::from)?;
         fail_point("x402.signed");
         tracing::info!(settlement.id = %settlement.id, %network, tx_nonce, "a settlement is signed and stored");
-        Ok(true)
+        Ok(Attempt::Signed)
     }
 
-    async fn beyond_gas_limits(
-        &self,
-        tx: &mut crate::storage::PgConnection,
-        cost: Decimal,
-    ) -> Result<Option<String>, StorageError> {
-        let limits = &self.config.x402;
-        let (hour, day) = following::gas_lately(tx).await?;
-        let all = [
-            ("one transaction", cost, limits.gas_transaction_usd_max),
-            ("an hour", hour + cost, limits.gas_hour_usd_max),
-            ("a day", day + cost, limits.gas_day_usd_max),
-        ];
-        let exceeded = all.into_iter().find(|(_, sum, most)| *sum > Decimal::from(*most));
-        Ok(exceeded.map(|(limit, sum, most)| {
-            format!("gas of {sum} USD would exceed the limit of {limit}, {most} USD")
-        }))
+    pub(super) const fn gas_limits(&self) -> Limits {
+        let settings = &self.config.x402;
+        Limits {
+            transaction: settings.gas_transaction_usd_max,
+            hour: settings.gas_hour_usd_max,
+            day: settings.gas_day_usd_max,
+        }
     }
 
     /// Ends a settlement of which nothing was signed.
@@ -282,29 +301,11 @@ async fn covered<'a>(
     Ok(covered)
 }
 
-/// Why a stored settlement is not signed. Its row was written by another program, so the call is
-/// read again: the wallet signs nothing but a transfer of this token, as it was verified.
-fn refusal(token: &Token, settlement: &OpenSettlement) -> Option<(Reason, &'static str)> {
-    let transaction = Transaction {
-        chain_id: token.domain.chain_id,
-        nonce: 0,
-        priority_fee: 0,
-        max_fee: 0,
-        gas_limit: 0,
-        to: token.domain.token,
-        value: 0,
-        data: settlement.call.clone(),
-    };
-    let is_own = call::read(&transaction).is_some_and(|(_, signed)| {
-        settlement.asset == token.contract
-            && spelt(&signed.to) == settlement.pay_to
-            && spelt(&signed.from) == settlement.payer
-            && signed.value == Word::from(settlement.amount.get())
-    });
-    if !is_own {
-        return Some((Reason::Payload, "the stored call is not the payment that was verified"));
+/// The gas of a call that is to be signed, or why it is not.
+fn usable(work: Work) -> Result<u128, String> {
+    match work {
+        Work::Units(gas) if gas <= u128::from(call::GAS_MAX) => Ok(gas),
+        Work::Units(_) => Err("the token asks for more gas than a transfer needs".to_owned()),
+        Work::Refused(why) => Err(why),
     }
-    let soon = i64::try_from(SECONDS_LEFT_MIN).unwrap_or(0);
-    let ends = settlement.valid_before < settlement.now.saturating_add(soon);
-    ends.then_some((Reason::ValidBefore, "the authorization ended before a transaction was signed"))
 }

@@ -6,11 +6,14 @@ use std::{
     time::{Duration, Instant},
 };
 
+use uuid::Uuid;
+
 use super::{GasWallet, X402Error};
 use crate::{
     app::Gateway,
     asset::Network,
     storage::x402::following::{self, OpenSettlement},
+    x402::call::BY_KEY_BYTES,
 };
 
 /// Settlements of one network that are looked at in one step, in no block and in one; the oldest
@@ -21,6 +24,9 @@ const LOOK_FOR_BLOCKS: Duration = Duration::from_millis(250);
 /// The same for those that wait in a block for their confirmations. They are many where finality is
 /// slow, and a node counts every question.
 const LOOK_AT_BLOCKS: Duration = Duration::from_secs(2);
+
+/// Time after which a settlement is tried again that a limit of its own kept from being signed.
+const PUT_OFF_FOR: Duration = Duration::from_secs(5);
 
 /// When the chain of a network was last asked about settlements in no block, and in one.
 #[derive(Default)]
@@ -43,6 +49,24 @@ impl Looks {
         let is_due =
             |one: &&OpenSettlement| if one.height.is_some() { at_blocks } else { for_blocks };
         open.iter().filter(is_due).collect()
+    }
+}
+
+/// Settlements whose signature something of their own keeps back, and since when. They are tried
+/// again after a pause, so that they do not take the places of those behind them.
+#[derive(Default)]
+pub(super) struct PutOff(Mutex<HashMap<Uuid, Instant>>);
+
+impl PutOff {
+    pub(super) fn note(&self, id: Uuid) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, at| at.elapsed() < PUT_OFF_FOR);
+        all.insert(id, Instant::now());
+    }
+
+    pub(super) fn has(&self, id: Uuid) -> bool {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(&id).is_some_and(|at| at.elapsed() < PUT_OFF_FOR)
     }
 }
 
@@ -92,7 +116,7 @@ impl Gateway {
         metrics::gauge!("x402_open_settlements", "network" => network.name()).set(waiting);
         let payers = self.x402_payers(network)?;
         let node = payers.payer.evm().ok_or(X402Error::NotOffered)?;
-        let fee = node.gas_price().await?;
+        let fee = node.gas_price(BY_KEY_BYTES).await?;
         self.note_x402_cost(network, fee, GAS_OF_ONE).await?;
         let each = fee.most(GAS_OF_ONE).max(1);
         if let Some(coins) = payers.payer.coins_for_gas(wallet.address()).await? {
@@ -109,6 +133,14 @@ const GAS_OF_ONE: u128 = 90_000;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_put_off_leaves_the_others_as_they_are() {
+        let put_off = PutOff::default();
+        let (one, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        put_off.note(one);
+        assert!(put_off.has(one) && !put_off.has(other));
+    }
 
     #[test]
     fn a_network_is_asked_again_after_a_pause_and_apart_from_others() {

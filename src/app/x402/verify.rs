@@ -160,7 +160,12 @@ impl Gateway {
         let found = rows::recipient(&mut connection, &pay_to, Some(asking)).await?;
         drop(connection);
         let Found { now, recipient, known } = found;
-        let place = Place { domain: &token.domain, minimum, now };
+        let place = Place {
+            domain: &token.domain,
+            minimum,
+            now,
+            seconds_left_min: check::seconds_left_min(network),
+        };
         let signer = match check::check(payment, terms, &place) {
             Ok(signer) => signer,
             Err(reason) => {

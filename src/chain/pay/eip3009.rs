@@ -94,9 +94,23 @@ impl EvmPayer {
         Ok(code.len() > "0x".len())
     }
 
-    /// The present price of gas.
-    pub async fn gas_price(&self) -> Result<Fee, ChainError> {
-        self.fee().await
+    /// Returns whether the token saw a nonce of a payer used or cancelled as of the last block.
+    pub async fn is_used(
+        &self,
+        token: &[u8; 20],
+        payer: &[u8; 20],
+        nonce: &Word,
+    ) -> Result<bool, ChainError> {
+        let ask = self.ask(token, &call::state_data(payer, nonce));
+        let result = self.rpc.call(CALL, ask).await?;
+        let text: &str = self.rpc.read(CALL, &result)?;
+        let state = quantity::balance(text).ok_or_else(|| self.malformed(CALL))?;
+        Ok(!state.is_zero())
+    }
+
+    /// The present price of gas, and of the bytes of a transaction with so many bytes of data.
+    pub async fn gas_price(&self, data_bytes: usize) -> Result<Fee, ChainError> {
+        self.fee_with(data_bytes).await
     }
 
     /// Signs a call of a token. Pure: the same fields and key give the same bytes.

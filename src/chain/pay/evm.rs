@@ -90,8 +90,14 @@ impl EvmPayer {
         Ok((number, head.hash.to_owned(), base))
     }
 
-    /// The network's present price, by the tips of its last blocks and the base fee of the next.
+    /// The network's present price for a token transfer.
     pub(super) async fn fee(&self) -> Result<Fee, ChainError> {
+        self.fee_with(data_fee::TRANSFER).await
+    }
+
+    /// The network's present price, by the tips of its last blocks and the base fee of the next,
+    /// for a transaction with so many bytes of data.
+    pub(super) async fn fee_with(&self, data_bytes: usize) -> Result<Fee, ChainError> {
         let median = json!([HISTORY_BLOCKS, "latest", [50]]);
         let (base, tip) = match self.rpc.call(HISTORY, median).await {
             Ok(result) => {
@@ -110,13 +116,14 @@ impl EvmPayer {
             Some(tip) => tip,
             None => self.tip().await?,
         };
-        let data = if self.charges_for_data { self.data_fee().await? } else { 0 };
+        let data = if self.charges_for_data { self.data_fee(data_bytes).await? } else { 0 };
         Ok(Fee { data, ..offer(base, tip) })
     }
 
-    /// The fee that the network takes now for the bytes of any payment of ours.
-    async fn data_fee(&self) -> Result<u128, ChainError> {
-        let call = json!([{ "to": data_fee::ORACLE, "data": data_fee::question() }, "latest"]);
+    /// The fee that the network takes now for the bytes of a transaction with so much data.
+    async fn data_fee(&self, data_bytes: usize) -> Result<u128, ChainError> {
+        let question = data_fee::question(data_bytes);
+        let call = json!([{ "to": data_fee::ORACLE, "data": question }, "latest"]);
         let result = self.rpc.call(CALL, call).await?;
         let text: &str = self.rpc.read(CALL, &result)?;
         data_fee::answer(text).ok_or_else(|| self.malformed(CALL))

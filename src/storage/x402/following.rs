@@ -2,7 +2,6 @@
 
 use std::str::FromStr;
 
-use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use crate::{
@@ -10,7 +9,11 @@ use crate::{
     money::BaseUnits,
     payout::fee::Fee,
     storage::{PgConnection, StorageError, cursors, numeric},
-    x402::settlement::State,
+    x402::{
+        Word,
+        gas::{self, Spent},
+        settlement::State,
+    },
 };
 
 const TABLE: &str = "x402_settlement";
@@ -19,12 +22,17 @@ const TABLE: &str = "x402_settlement";
 #[derive(Debug, Clone)]
 pub struct OpenSettlement {
     pub id: Uuid,
+    pub merchant_id: Uuid,
+    /// The merchant may sell nothing now.
+    pub is_suspended: bool,
     pub asset: String,
     pub payer: String,
+    pub nonce: Word,
     pub pay_to: String,
+    /// The address is that of a resource or an invoice of this merchant.
+    pub is_of_merchant: bool,
     pub amount: BaseUnits,
     pub call: Vec<u8>,
-    pub valid_before: i64,
     pub state: State,
     pub sender: Option<String>,
     pub tx_nonce: Option<i64>,
@@ -32,6 +40,8 @@ pub struct OpenSettlement {
     pub answered_hash: Option<String>,
     /// Seconds since a node last took it; `None` if none did since it was signed last.
     pub sent_for_seconds: Option<i64>,
+    /// Seconds since it was stored.
+    pub known_for_seconds: i64,
     /// Unix seconds, by the database.
     pub now: i64,
     pub versions: Vec<Version>,
@@ -69,13 +79,18 @@ pub async fn open(
              order by created_at, id
              limit $2)
         )
-        select s.id, s.asset, s.payer, a.match_key as pay_to, s.amount, s.call, s.valid_before, s.state, s.sender, s.tx_nonce,
-               s.height, s.answered_hash, extract(epoch from now() - s.sent_at)::bigint as sent_for,
-               extract(epoch from now())::bigint as "now!", v.version as "version?", v.raw as "raw?",
-               v.tx_hash as "tx_hash?", v.fee_rate as "fee_rate?", v.tip as "tip?"
+        select s.id, s.merchant_id, m.suspended_at is not null as "is_suspended!", s.asset, s.payer, s.nonce,
+               a.match_key as pay_to, coalesce(s.merchant_id in (r.merchant_id, i.merchant_id), false) as "is_of_merchant!", s.amount,
+               s.call, s.state, s.sender, s.tx_nonce, s.height, s.answered_hash, extract(epoch from now() - s.sent_at)::bigint as sent_for,
+               extract(epoch from now() - s.created_at)::bigint as "known_for!", extract(epoch from now())::bigint as "now!",
+               v.version as "version?", v.raw as "raw?", v.tx_hash as "tx_hash?", v.fee_rate as "fee_rate?", v.tip as "tip?"
         from open
         join x402_settlement s on s.id = open.id
+        join merchant m on m.id = s.merchant_id
         join deposit_address a on a.id = s.address_id
+        left join invoice i on i.id = a.invoice_id
+        -- A deleted one too: what is under way still arrives.
+        left join x402_resource r on r.address_id = a.id
         left join x402_version v on v.settlement_id = s.id
         order by s.created_at, s.id, v.version
         "#,
@@ -98,12 +113,15 @@ pub async fn open(
             Some(last) => last.versions.extend(version),
             None => open.push(OpenSettlement {
                 id: row.id,
+                merchant_id: row.merchant_id,
+                is_suspended: row.is_suspended,
                 asset: row.asset,
                 payer: row.payer,
+                nonce: nonce(row.nonce)?,
                 pay_to: row.pay_to,
+                is_of_merchant: row.is_of_merchant,
                 amount: numeric::to_units(TABLE, &row.amount)?,
                 call: row.call,
-                valid_before: row.valid_before,
                 state: State::from_str(&row.state)
                     .map_err(|error| StorageError::damaged(TABLE, error))?,
                 sender: row.sender,
@@ -111,12 +129,18 @@ pub async fn open(
                 height: row.height.map(cursors::from_column).transpose()?,
                 answered_hash: row.answered_hash,
                 sent_for_seconds: row.sent_for,
+                known_for_seconds: row.known_for,
                 now: row.now,
                 versions: version.into_iter().collect(),
             }),
         }
     }
     Ok(open)
+}
+
+fn nonce(bytes: Vec<u8>) -> Result<Word, StorageError> {
+    let bytes = <[u8; 32]>::try_from(bytes);
+    bytes.map(Word::new).map_err(|_| StorageError::damaged(TABLE, "its nonce is no word"))
 }
 
 /// Networks with settlements that have not ended, and their number. Index: `x402_settlement_open`.
@@ -174,9 +198,15 @@ pub async fn next_nonce(
     Ok(nonce)
 }
 
-/// USD that gas may have cost in the last hour and the last 24 hours, over all networks. Signers
-/// that sum at once wait for one another.
-pub async fn gas_lately(connection: &mut PgConnection) -> Result<(Decimal, Decimal), StorageError> {
+/// Micro-USD that gas may have cost in the last hour and the last 24 hours, over all networks,
+/// except that of the settlement whose transaction is in hand. Signers that sum at once wait for one
+/// another. A price that was raised later counts at the time of the first signature. Index:
+/// `x402_settlement_by_signing`.
+pub async fn gas_lately(
+    connection: &mut PgConnection,
+    merchant_id: Uuid,
+    except: Uuid,
+) -> Result<Spent, StorageError> {
     sqlx::query!(
         r#"select pg_advisory_xact_lock(hashtextextended('x402:gas', 0)) as "locked?: ()""#
     )
@@ -184,15 +214,30 @@ pub async fn gas_lately(connection: &mut PgConnection) -> Result<(Decimal, Decim
     .await?;
     let row = sqlx::query!(
         r#"
-        select coalesce(sum(gas_usd) filter (where signed_at > now() - interval '1 hour'), 0) as "hour!",
-               coalesce(sum(gas_usd), 0) as "day!"
-        from x402_settlement
-        where signed_at > now() - interval '24 hours'
-        "#
+        with lately as (
+            select (gas_usd * 1000000)::bigint as micro, signed_at > now() - interval '1 hour' as is_of_hour,
+                   merchant_id = $1 as is_own
+            from x402_settlement
+            where signed_at > now() - interval '24 hours' and id <> $2
+        )
+        select coalesce(sum(micro) filter (where is_of_hour), 0)::bigint as "hour!",
+               coalesce(sum(micro), 0)::bigint as "day!",
+               coalesce(sum(micro) filter (where is_of_hour and is_own), 0)::bigint as "merchant_hour!",
+               coalesce(sum(micro) filter (where is_own), 0)::bigint as "merchant_day!"
+        from lately
+        "#,
+        merchant_id,
+        except
     )
     .fetch_one(connection)
     .await?;
-    Ok((numeric::to_decimal(TABLE, &row.hour)?, numeric::to_decimal(TABLE, &row.day)?))
+    let micro = |sum: i64| u64::try_from(sum).map_err(|error| StorageError::damaged(TABLE, error));
+    Ok(Spent {
+        hour: micro(row.hour)?,
+        day: micro(row.day)?,
+        merchant_hour: micro(row.merchant_hour)?,
+        merchant_day: micro(row.merchant_day)?,
+    })
 }
 
 /// A settlement's transaction before it is sent.
@@ -202,7 +247,8 @@ pub struct Signed {
     pub network: Network,
     pub sender: String,
     pub tx_nonce: i64,
-    pub gas_usd: Decimal,
+    /// The most that its gas may cost, in micro-USD.
+    pub gas_usd: u64,
     pub version: Version,
 }
 
@@ -222,7 +268,7 @@ pub async fn store_signed(
         signed.sender,
         signed.tx_nonce,
         signed.version.tx_hash,
-        numeric::from_decimal(signed.gas_usd),
+        numeric::from_decimal(gas::usd(signed.gas_usd)),
         signed.network.name()
     )
     .execute(&mut *connection)
@@ -257,12 +303,12 @@ async fn insert_version(
 }
 
 /// Adds a version with a higher fee, which is the one sent from now on; `gas_usd` is the most that
-/// it may cost.
+/// it may cost, in micro-USD.
 pub async fn add_version(
     connection: &mut PgConnection,
     id: Uuid,
     version: &Version,
-    gas_usd: Decimal,
+    gas_usd: u64,
 ) -> Result<(), StorageError> {
     insert_version(connection, id, version).await?;
     sqlx::query!(
@@ -272,7 +318,7 @@ pub async fn add_version(
         "#,
         id,
         version.tx_hash,
-        numeric::from_decimal(gas_usd)
+        numeric::from_decimal(gas::usd(gas_usd))
     )
     .execute(connection)
     .await?;

@@ -1,10 +1,14 @@
 //! Attacks: replays, strangers' addresses, emptied accounts, a lying token, gas that is burnt.
 
-use gateway::x402::authorization::spelt;
+use gateway::x402::{
+    authorization::{Authorization, spelt},
+    call,
+    check::Signer,
+};
 use serde_json::json;
 use support::node::anvil::{call_data, word};
 
-use super::scene::{CENT, body, domain, with_scene};
+use super::scene::{CENT, Payer, Scene, USDC, body, domain, with_scene};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_merchant_cannot_settle_to_the_address_of_another() {
@@ -128,7 +132,8 @@ async fn payments_at_once_from_one_balance_cost_no_reverted_transaction() {
     .await;
 }
 
-/// The call succeeds and moves nothing. Only the token's own log of the payment is believed.
+/// The call succeeds, uses the nonce and moves nothing. Only the token's own log of the payment is
+/// believed; but a node may have left it out, so the payment has not failed either.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_that_lies_about_success_settles_nothing() {
     with_scene(|scene| async move {
@@ -138,52 +143,125 @@ async fn a_token_that_lies_about_success_settles_nothing() {
         let request = scene.request(&payer, &resource["accepts"][0], 1).await;
         let settled = scene.settle(&request).await;
         assert_eq!(settled["success"], false, "{settled}");
-        let failed = "select count(*) from x402_settlement where state = 'failed'";
-        scene.until("it has failed", failed, 1).await;
+        let alerts = "select count(*) from operator_alert where kind = 'x402_unexplained'";
+        scene.until("an alert is raised", alerts, 1).await;
+        let open = "select count(*) from x402_settlement where state = 'submitted' and height is not null \
+             and answered_hash is null";
+        scene.until("it stays open", open, 1).await;
         assert_eq!(scene.booked().await, 0);
+        // It keeps nobody else waiting.
+        scene.call_token(&call_data("lie(bool)", &[word("0")])).await;
+        let another = scene.request(&payer, &resource["accepts"][0], 2).await;
+        assert_eq!(scene.settle(&another).await["success"], true);
+        assert_eq!(scene.number(open).await, 1);
+    })
+    .await;
+}
+
+/// A contract that answers zero to everything, so that not even the nonce is used.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_did_nothing_at_all_has_failed() {
+    with_scene(|scene| async move {
+        let resource = scene.resource().await;
+        let payer = scene.payer(7, CENT).await;
+        let request = scene.request(&payer, &resource["accepts"][0], 1).await;
+        scene.hand_in(&scene.merchant, &request).await;
+        let is_sent = "select count(*) from x402_settlement where sent_at is not null";
+        scene.until_without_a_block("it is sent", is_sent, 1).await;
+        // PUSH1 32, PUSH1 0, RETURN.
+        let code = json!([USDC, "0x60206000f3"]);
+        scene.anvil.rpc("anvil_setCode", code).await.unwrap();
+        let failed = "select count(*) from x402_settlement where state = 'failed' and reason = 'invalid_transaction_state'";
+        scene.until("it has failed", failed, 1).await;
         let alerts = "select count(*) from operator_alert where kind = 'x402_unexplained'";
         assert_eq!(scene.number(alerts).await, 1);
     })
     .await;
 }
 
-/// A stolen password of the API writes a row; the wallet reads the call again before it signs.
+/// A row as a thief writes it who has the password of the API: for a merchant who has settled
+/// before, with the fields of `authorization` and that call, for the address of `pay_to`.
+async fn written(scene: &Scene, authorization: &Authorization, call: &[u8], pay_to: &str) {
+    let mut connection = scene.stack.database.connect().await;
+    let done = sqlx::query(
+        "insert into x402_settlement (id, merchant_id, address_id, network, asset, payer, nonce, amount, call, call_sha256, \
+         valid_before) \
+         select gen_random_uuid(), s.merchant_id, a.id, s.network, s.asset, $1, $2, $3::text::numeric, $4, s.call_sha256, \
+         s.valid_before from (select * from x402_settlement order by created_at limit 1) s, deposit_address a \
+         where a.match_key = $5",
+    )
+    .bind(spelt(&authorization.from))
+    .bind(authorization.nonce.bytes().to_vec())
+    .bind(authorization.value.to_u128().unwrap().to_string())
+    .bind(call)
+    .bind(pay_to.to_lowercase())
+    .execute(&mut connection)
+    .await
+    .unwrap();
+    assert_eq!(done.rows_affected(), 1);
+}
+
+/// The wallet reads everything again before it signs.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_wallet_signs_no_call_that_nobody_verified() {
+async fn the_wallet_signs_nothing_that_nobody_verified() {
     with_scene(|scene| async move {
         let resource = scene.resource().await;
-        let payer = scene.payer(7, CENT).await;
-        let mut authorization = scene.authorization(&payer, &resource["accepts"][0], 1).await;
-        let request = body(&resource["accepts"][0], &authorization, &payer.sign(&domain(), &authorization));
+        let (accepts, pay_to) = (&resource["accepts"][0], resource["pay_to"].as_str().unwrap());
+        let payer = scene.payer(7, 9 * CENT).await;
+        let good = scene.authorization(&payer, accepts, 1).await;
+        let request = body(accepts, &good, &payer.sign(&domain(), &good));
         assert_eq!(scene.settle(&request).await["success"], true);
-        // A row whose call pays somebody else than the address that it names.
-        authorization.to = [9; 20];
-        let call = gateway::x402::call::data(
-            &authorization,
-            &[1; 65],
-            gateway::x402::check::Signer::Contract,
-        );
-        let mut connection = scene.stack.database.connect().await;
-        sqlx::query(
-            "insert into x402_settlement (id, merchant_id, address_id, network, asset, payer, nonce, amount, call, \
-             call_sha256, valid_before) \
-             select gen_random_uuid(), merchant_id, address_id, network, asset, payer, decode(repeat('07', 32), 'hex'), amount, \
-             $1, call_sha256, valid_before from x402_settlement",
-        )
-        .bind(call)
-        .execute(&mut connection)
-        .await
-        .unwrap();
-        let failed = "select count(*) from x402_settlement where state = 'failed' and sender is null";
-        scene.until("it is refused", failed, 1).await;
-        assert_eq!(scene.tokens(&spelt(&[9; 20])).await, 0);
+        let call = |authorization: &Authorization, signer: &Payer| {
+            let signature = signer.sign(&domain(), authorization);
+            call::data(authorization, &hex::decode(&signature[2..]).unwrap(), Signer::Key)
+        };
+        let of_nonce = |nonce: u64| Authorization { nonce: nonce.into(), ..good };
+
+        // The call pays somebody else than the address that the row names.
+        let elsewhere = Authorization { to: [9; 20], ..of_nonce(2) };
+        written(&scene, &elsewhere, &call(&elsewhere, &payer), pay_to).await;
+        // Another key's signature, in a row that agrees with itself.
+        let forged = of_nonce(3);
+        written(&scene, &forged, &call(&forged, &Payer::new(8)), pay_to).await;
+        // One call under two nonces, and one with more bytes than the token reads.
+        let (twice, longer) = (of_nonce(4), of_nonce(5));
+        written(&scene, &twice, &call(&of_nonce(40), &payer), pay_to).await;
+        let padded = [call(&longer, &payer), vec![7; 64]].concat();
+        written(&scene, &longer, &padded, pay_to).await;
+        // Less than is settled: the gas costs more.
+        let little = Authorization { value: 1_u64.into(), ..of_nonce(6) };
+        written(&scene, &little, &call(&little, &payer), pay_to).await;
+        // The payer signed, and the address is another merchant's.
+        let other = scene.stack.merchant().await;
+        let fields = json!({ "url": "https://api.example/b", "price_amount": "0.01", "networks": ["polygon"] });
+        let foreign = other.client.post("/v1/x402/resources", &fields).await.json();
+        let foreign = foreign["pay_to"].as_str().unwrap();
+        let to = gateway::payout::transfer::address_bytes(foreign).unwrap();
+        let to_another = Authorization { to, ..of_nonce(7) };
+        written(&scene, &to_another, &call(&to_another, &payer), foreign).await;
+
+        for (nonce, reason) in [
+            (2, "invalid_payload"),
+            (3, "invalid_exact_evm_payload_signature"),
+            (4, "invalid_payload"),
+            (5, "invalid_payload"),
+            (6, "invalid_payment_requirements"),
+            (7, "invalid_exact_evm_payload_recipient_mismatch"),
+        ] {
+            let refused = format!(
+                "select count(*) from x402_settlement where nonce = decode('{nonce:064x}', 'hex') \
+                 and state = 'failed' and sender is null and reason = '{reason}'"
+            );
+            scene.until(reason, &refused, 1).await;
+        }
+        assert_eq!(scene.tokens(&payer.address).await, 8 * CENT);
         assert_eq!(scene.anvil.nonce(&scene.gas).await.unwrap(), 1);
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thrown_switch_and_a_limit_keep_everything_unsigned_until_they_end() {
+async fn a_thrown_switch_keeps_everything_unsigned_until_it_ends() {
     with_scene(|scene| async move {
         let resource = scene.resource().await;
         let payer = scene.payer(7, CENT).await;

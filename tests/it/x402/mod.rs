@@ -7,6 +7,7 @@ mod catalogue;
 mod clients;
 mod cost;
 mod killed;
+mod limits;
 mod paywall;
 mod race;
 mod resource;

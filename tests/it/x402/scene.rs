@@ -88,8 +88,20 @@ pub fn settings(url: &str) -> String {
 }
 
 pub async fn with_scene<F: Future<Output = ()>>(test: impl FnOnce(Scene) -> F) {
+    with_scene_set(&[], test).await;
+}
+
+/// The same with other values of some [`settings`]: what stands there, and what takes its place.
+pub async fn with_scene_set<F: Future<Output = ()>>(
+    changes: &[(&str, &str)],
+    test: impl FnOnce(Scene) -> F,
+) {
     let anvil = node().await;
-    let toml = settings(anvil.url());
+    let mut toml = settings(anvil.url());
+    for (before, after) in changes {
+        assert!(toml.contains(before), "{before}");
+        toml = toml.replace(before, after);
+    }
     with_configured_stack(&toml, |stack| async move {
         stack.start_all();
         stack.lift_rate_limits().await;
@@ -224,6 +236,25 @@ impl Scene {
         let asked = requests.iter().map(|one| self.merchant.client.post("/v1/x402/settle", one));
         let answers = self.while_mining(futures_util::future::join_all(asked)).await;
         answers.iter().map(|answer| answer.json()).collect()
+    }
+
+    /// Hands a payment in and leaves it: nobody waits for the answer, and no block comes.
+    pub async fn hand_in(&self, merchant: &Merchant, request: &Value) {
+        let known = self.number("select count(*) from x402_settlement").await;
+        let asked = merchant.client.post("/v1/x402/settle", request);
+        let stored = eventually("the payment is stored", async || {
+            let count = self.number("select count(*) from x402_settlement").await;
+            (count > known).then_some(())
+        });
+        tokio::select! {
+            answer = asked => panic!("{}", answer.body),
+            () = stored => {}
+        }
+    }
+
+    /// Waits, without a block, until the query counts so many.
+    pub async fn until_without_a_block(&self, what: &str, query: &str, count: u128) {
+        eventually(what, async || (self.number(query).await == count).then_some(())).await;
     }
 
     /// Mines a block now and then until `work` is done.

@@ -107,7 +107,8 @@ async fn each_bad_payment_is_refused_with_the_protocol_s_reason_and_costs_nothin
         };
         let signed_by_another = reason(good, &stranger).await;
         assert_eq!(signed_by_another, format!("{prefix}_signature"));
-        let expired = changed(|one, now| one.valid_before = (now + 3).into());
+        // Less than two blocks of Polygon and six seconds.
+        let expired = changed(|one, now| one.valid_before = (now + 8).into());
         assert_eq!(reason(expired, &payer).await, format!("{prefix}_authorization_valid_before"));
         let early = changed(|one, now| one.valid_after = (now + 60).into());
         assert_eq!(reason(early, &payer).await, format!("{prefix}_authorization_valid_after"));

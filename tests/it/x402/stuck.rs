@@ -1,7 +1,7 @@
 //! A settlement that no block takes, and a block that a reorg replaces.
 
 use serde_json::json;
-use support::node::anvil::Call;
+use support::{node::anvil::Call, server::broker::eventually};
 
 use super::scene::{CENT, CONFIRMATIONS, with_scene};
 
@@ -28,6 +28,43 @@ async fn a_settlement_offers_more_when_the_market_rises() {
     .await;
 }
 
+/// Six versions were signed at a low price, and then the market rises: the seventh meets it.
+/// Without it, all that the wallet signed afterwards would wait too.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_settlement_of_six_versions_still_offers_what_the_market_asks() {
+    with_scene(|scene| async move {
+        let resource = scene.resource().await;
+        let payer = scene.payer(7, CENT).await;
+        let request = scene.request(&payer, &resource["accepts"][0], 1).await;
+        scene.hand_in(&scene.merchant, &request).await;
+        let versions = "select count(*) from x402_version";
+        let long_ago = "update x402_settlement set sent_at = now() - interval '1 hour' where sent_at is not null";
+        eventually("six versions are signed", async || {
+            scene.stack.sql(long_ago).await;
+            (scene.number(versions).await == 6).then_some(())
+        })
+        .await;
+        let raised = format!("{:#x}", 60_000_000_000_u64);
+        scene.anvil.rpc("anvil_setNextBlockBaseFeePerGas", json!([raised])).await.unwrap();
+        scene.anvil.mine().await.unwrap();
+        // No block comes meanwhile, because each would be cheaper than the one before.
+        eventually("a seventh version is signed", async || {
+            scene.stack.sql(long_ago).await;
+            (scene.number(versions).await == 7).then_some(())
+        })
+        .await;
+        let is_sent = "select count(*) from x402_settlement where sent_at is not null";
+        scene.until_without_a_block("it is sent", is_sent, 1).await;
+        scene.anvil.mine().await.unwrap();
+        let answered = "select count(*) from x402_settlement s join x402_version v on v.tx_hash = s.answered_hash \
+             where v.version = 7";
+        scene.until_without_a_block("the next block takes it", answered, 1).await;
+        assert_eq!(scene.anvil.nonce(&scene.gas).await.unwrap(), 1);
+        assert_eq!(scene.tokens(&payer.address).await, 0);
+    })
+    .await;
+}
+
 /// The block that answered is replaced: the same bytes go out again, and the first answer stays.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reorg_after_the_answer_settles_the_same_payment_again() {
@@ -35,14 +72,26 @@ async fn a_reorg_after_the_answer_settles_the_same_payment_again() {
         let resource = scene.resource().await;
         let payer = scene.payer(7, CENT).await;
         let request = scene.request(&payer, &resource["accepts"][0], 1).await;
-        let settled = scene.settle(&request).await;
+        // One block and no further one: it is in a block, and not final.
+        let in_one_block = async {
+            let is_sent = "select count(*) from x402_settlement where sent_at is not null";
+            scene.until_without_a_block("it is sent", is_sent, 1).await;
+            scene.anvil.mine().await.unwrap();
+        };
+        let asked = scene.merchant.client.post("/v1/x402/settle", &request);
+        let (answer, ()) = tokio::join!(asked, in_one_block);
+        let settled = answer.json();
         assert_eq!(settled["success"], true, "{settled}");
-        let settled_rows = "select count(*) from x402_settlement where state = 'settled'";
-        if scene.number(settled_rows).await == 0 {
-            scene.anvil.roll_back(1).await.unwrap();
-        }
+        let of_state = |what| format!("select count(*) from x402_settlement where state = {what}");
+        let in_block = of_state("'submitted' and height is not null");
+        assert_eq!(scene.number(&in_block).await, 1);
+
+        scene.anvil.roll_back(1).await.unwrap();
+        assert_eq!(scene.tokens(&payer.address).await, CENT);
+        let in_none = of_state("'submitted' and height is null");
+        scene.until_without_a_block("no block holds it", &in_none, 1).await;
         scene.stack.sql("update x402_settlement set sent_at = now() - interval '1 minute' where state = 'submitted'").await;
-        scene.until("it is final", settled_rows, 1).await;
+        scene.until("it is final", &of_state("'settled'"), 1).await;
         let booked = "select count(*) from ledger_entry where kind = 'x402_payment'";
         scene.until("it is booked once", booked, 1).await;
         assert_eq!(scene.settle(&request).await, settled);
