@@ -245,6 +245,7 @@ mod tests {
     use super::*;
     use crate::config::ChainSourceKind;
 
+    /// Whether the keys can be read is asked elsewhere, of the same settings (`app::refusals`).
     const SOUND: &str = "profile = \"production\"\n\
         database_url = \"postgres://app:e6a1f0c2@db/gateway\"\n\
         amqp_url = \"amqp://app:b7d2a9c4@mq/gateway\"\n\
