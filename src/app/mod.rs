@@ -47,7 +47,7 @@ use crate::{
         Family, Network,
         address::{AccountKey, Realm},
     },
-    broker::topology::{InvalidPrefix, Topology},
+    broker::topology::Topology,
     config::{Config, port_of},
     egress::{
         Egress,

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use secrecy::ExposeSecret;
+
 use crate::app::{
     Gateway,
     address::first_address::{self, WrongFirstAddress},
@@ -65,6 +67,8 @@ fn addresses_of_databases(config: &Config) -> Vec<StartError> {
     [Some(&config.database_url), direct_url.as_ref(), exports_url.as_ref()]
         .into_iter()
         .flatten()
+        // Without one the settings are incomplete, which is told already.
+        .filter(|url| !url.expose_secret().is_empty())
         .filter_map(|url| Db::check_address(url).err())
         .map(StartError::from)
         .collect()

@@ -254,7 +254,7 @@ impl Hidden {
 impl Drop for Hidden {
     fn drop(&mut self) {
         // Nothing can be done about a terminal that is gone.
-        let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
+        let _: rustix::io::Result<()> = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
     }
 }
 
