@@ -23,6 +23,7 @@ pub mod nc_payout;
 pub mod operator;
 pub mod payout;
 pub mod sandbox;
+mod start;
 pub mod subscription;
 pub mod till;
 pub mod x402;
@@ -39,13 +40,15 @@ use std::{
 use secrecy::ExposeSecret;
 use tokio::sync::{Notify, Semaphore};
 
+pub use start::{StartError, refusals};
+
 use crate::{
     asset::{
         Family, Network,
-        address::{AccountKey, Realm, sandbox::account_key as sandbox_key},
+        address::{AccountKey, Realm},
     },
-    broker::topology::{InvalidPrefix, Topology},
-    config::{Config, ConfigError, port_of},
+    broker::topology::Topology,
+    config::{Config, port_of},
     egress::{
         Egress,
         guard::{Policy, PublicPolicy},
@@ -85,38 +88,15 @@ pub struct Gateway {
     pub relay_wake: Arc<Notify>,
 }
 
-/// Why a process cannot begin.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    #[error("the database address cannot be used")]
-    Database(#[from] StorageError),
-    #[error(transparent)]
-    Pooler(StorageError),
-    #[error(transparent)]
-    Prefix(#[from] InvalidPrefix),
-    #[error("the {family} key in section addresses {reason}")]
-    AccountKey { family: &'static str, reason: String },
-    #[error("the key payouts.accounts.{name} {reason}")]
-    PayoutAccount { name: &'static str, reason: String },
-    #[error(transparent)]
-    AccountsNotApart(#[from] payout::accounts::AccountsNotApart),
-    #[error(transparent)]
-    FirstAddress(#[from] address::first_address::WrongFirstAddress),
-    #[error(transparent)]
-    MasterKey(#[from] operator::master_key::MasterKeyError),
-}
-
 impl Gateway {
     /// Puts the parts together. Nothing is connected yet: servers that are down are waited for, not
     /// died of.
     pub fn new(config: Config) -> Result<Self, StartError> {
         let gateway = Self::unchecked(config)?;
-        gateway.check_first_addresses()?;
-        gateway.check_accounts_apart()?;
-        gateway.check_x402_apart()?;
-        Ok(gateway)
+        match gateway.accounts().faults(&gateway.config).into_iter().next() {
+            Some(fault) => Err(fault),
+            None => Ok(gateway),
+        }
     }
 
     /// As [`new`](Self::new) for a running program: where the database answers, its pools are
@@ -156,16 +136,17 @@ impl Gateway {
         let (url, direct_url) = (&config.database_url, config.database_direct_url());
         let connections_max = config.database_connections_max;
         let db = Db::connect_lazy_around(url, direct_url.as_ref(), connections_max)?;
+        let accounts = start::Accounts::of(&config)?;
         Ok(Self {
             db,
             topology: Topology::new(&config.broker.prefix, config.broker.timing())?,
             egress: Egress::new(Policy::Public(with_own_ports_closed(&config)))
                 .with_connections(delivery::Room::of(&config.worker).connections()),
             master_keys: config.master_keys()?,
-            account_keys: account_keys(&config)?,
-            payout_keys: payout::accounts::payout_keys(&config)?,
-            gas_key: payout::accounts::gas_key(&config)?,
-            x402_key: payout::accounts::x402_key(&config)?,
+            account_keys: accounts.invoices,
+            payout_keys: accounts.payouts,
+            gas_key: accounts.gas,
+            x402_key: accounts.x402,
             x402: x402::Facilitator::default(),
             market: market::MarketCache::default(),
             kept_payers: payout::payers::KeptPayers::default(),
@@ -201,32 +182,6 @@ fn with_own_ports_closed(config: &Config) -> PublicPolicy {
 
 fn amqp_port(config: &Config) -> u16 {
     if config.amqp_url.expose_secret().starts_with("amqps:") { 5671 } else { 5672 }
-}
-
-/// The configured account keys; in the sandbox the published test keys stand in for missing ones.
-fn account_keys(config: &Config) -> Result<HashMap<Family, AccountKey>, StartError> {
-    let addresses = &config.addresses;
-    let configured = [
-        (Family::Bitcoin, &addresses.bitcoin),
-        (Family::Litecoin, &addresses.litecoin),
-        (Family::Dogecoin, &addresses.dogecoin),
-        (Family::Evm, &addresses.evm),
-        (Family::Tron, &addresses.tron),
-        (Family::Thorchain, &addresses.thorchain),
-        (Family::Ton, &addresses.ton),
-    ];
-    let mut keys = HashMap::new();
-    for (family, key) in configured {
-        let realm = realm_of(config, family);
-        let fallback = || config.is_sandbox().then(|| sandbox_key(realm, family)).flatten();
-        if let Some(text) = key.as_deref().or_else(fallback) {
-            let key = AccountKey::parse_in(realm, family, text).map_err(|error| {
-                StartError::AccountKey { family: family.name(), reason: error.to_string() }
-            })?;
-            keys.insert(family, key);
-        }
-    }
-    Ok(keys)
 }
 
 /// The encoding of the addresses of `family`: as on the real network, unless its chain is a test

@@ -52,9 +52,9 @@ pub struct Topology {
 /// The prefix becomes part of names, addresses and regular expressions.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "the broker prefix {0:?} must be 1 to {PREFIX_CHARS_MAX} letters, digits, hyphens or underscores"
+    "the broker prefix must be 1 to {PREFIX_CHARS_MAX} letters, digits, hyphens or underscores"
 )]
-pub struct InvalidPrefix(String);
+pub struct InvalidPrefix;
 
 /// Exchange and routing key to which a message is published.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -133,7 +133,7 @@ impl Topology {
     pub fn new(prefix: &str, timing: Timing) -> Result<Self, InvalidPrefix> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if prefix.is_empty() || prefix.len() > PREFIX_CHARS_MAX || !prefix.chars().all(allowed) {
-            return Err(InvalidPrefix(prefix.to_owned()));
+            return Err(InvalidPrefix);
         }
         Ok(Self { prefix: prefix.to_owned(), timing })
     }

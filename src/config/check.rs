@@ -64,17 +64,17 @@ pub(super) const DEMANDS: [Demand; 19] = [
         master_key_old,
     ),
     always(
-        "seed key",
-        "there is none, or it is another",
-        &[Part::Whole, Part::Rows, Part::Sealed],
-        seed_key,
+        "seed keys",
+        "there are none, or they are others",
+        &[Part::Whole, Part::Rows, Part::Sealed, Part::Nothing],
+        seed_keys,
     ),
     always("public addresses", "they are http or https", RUNNING, public_addresses),
     always("mail", "off, or complete", RUNNING, mail),
     always("networks", "their settings fit together", RUNNING, networks),
     always("payout networks", "there are payouts on them", RUNNING, payout_networks),
     always("x402", "programs can pay on its networks", RUNNING, x402),
-    always("address keys", "they can be read", RUNNING, addresses),
+    always("pool signer", "there is none, or it is a key", RUNNING, pool_signer),
     always("broker", "an address is set", &[Part::Whole], amqp),
     production("master key", "it is not the published one", shipped_master_key),
     production("passwords", "none is a default", default_passwords),
@@ -162,14 +162,13 @@ fn master_key_old(config: &Config) -> Vec<String> {
     }
 }
 
-fn addresses(config: &Config) -> Vec<String> {
-    let mut faults = Vec::new();
-    let addresses = &config.addresses;
-    if let Some(Err(error)) = addresses.pool_signer.as_deref().map(PoolSigner::parse) {
-        let advice = "gatewayctl addresses export prints it";
-        faults.push(format!("addresses.pool_signer {error}; {advice}"));
-    }
-    faults
+fn pool_signer(config: &Config) -> Vec<String> {
+    let fault =
+        config.addresses.pool_signer.as_deref().map(PoolSigner::parse).and_then(Result::err);
+    let told = fault.map(|error| {
+        format!("addresses.pool_signer {error}; gatewayctl addresses export prints it")
+    });
+    told.into_iter().collect()
 }
 
 fn x402(config: &Config) -> Vec<String> {
@@ -177,15 +176,20 @@ fn x402(config: &Config) -> Vec<String> {
     let is_offered =
         |name: &str| name.parse::<Network>().ok().and_then(crate::x402::token_of).is_some();
     let mut faults = Vec::new();
-    for name in settings.networks.iter().chain(settings.minimum_usd.keys()) {
-        if !is_offered(name) {
-            faults.push(format!("section x402: programs cannot pay on {name:?}"));
-        }
+    if !settings.networks.iter().chain(settings.minimum_usd.keys()).all(|name| is_offered(name)) {
+        let offered = Network::ALL.into_iter().filter(|of| crate::x402::token_of(*of).is_some());
+        let offered: Vec<_> = offered.map(Network::name).collect();
+        faults.push(format!(
+            "section x402 names a network on which programs cannot pay; they can on {}",
+            offered.join(", ")
+        ));
     }
-    for text in settings.minimum_usd.values().chain([&settings.minimum_usd_default]) {
+    let of_network = |(name, text)| (format!("x402.minimum_usd.{name}"), text);
+    let default = ("x402.minimum_usd_default".to_owned(), &settings.minimum_usd_default);
+    for (key, text) in settings.minimum_usd.iter().map(of_network).chain([default]) {
         let price = Price::parse(text).ok();
         if price.and_then(|price| amount(price, 6).ok()).is_none() {
-            faults.push(format!("x402.minimum_usd: {text:?} is no amount of at most 6 decimals"));
+            faults.push(format!("{key} is no amount of at most 6 decimals"));
         }
     }
     faults
@@ -210,10 +214,17 @@ fn public_addresses(config: &Config) -> Vec<String> {
 }
 
 fn payout_networks(config: &Config) -> Vec<String> {
-    let is_wrong =
-        |name: &&String| name.parse::<Network>().ok().and_then(PayoutFamily::of).is_none();
-    let wrong = config.payouts.networks.iter().filter(is_wrong);
-    wrong.map(|name| format!("payouts.networks: there are no payouts on {name:?}")).collect()
+    let is_offered =
+        |name: &String| name.parse::<Network>().ok().and_then(PayoutFamily::of).is_some();
+    if config.payouts.networks.iter().all(is_offered) {
+        return Vec::new();
+    }
+    let offered = Network::ALL.into_iter().filter(|of| PayoutFamily::of(*of).is_some());
+    let offered: Vec<_> = offered.map(Network::name).collect();
+    let offered = offered.join(", ");
+    vec![format!(
+        "payouts.networks names a network without payouts; there are payouts on {offered}"
+    )]
 }
 
 fn networks(config: &Config) -> Vec<String> {
@@ -288,20 +299,41 @@ fn unencrypted_mail(config: &Config) -> Vec<String> {
     ]
 }
 
-/// A second key equal to the first protects nothing.
-fn seed_key(config: &Config) -> Vec<String> {
-    let name = "GATEWAY_PAYOUTS__SEED_KEY";
-    let Some(key) = &config.payouts.seed_key else { return Vec::new() };
-    let key = key.expose_secret().trim();
-    if MasterKey::parse(key).is_err() {
-        vec![format!("{name} is not 64 hex characters; make one with: openssl rand -hex 32")]
-    } else if key.eq_ignore_ascii_case(config.master_key.expose_secret().trim()) {
-        vec![format!(
-            "{name} must not be GATEWAY_MASTER_KEY; leave it out, or make one with: openssl rand -hex 32"
-        )]
-    } else {
-        Vec::new()
+/// A second key equal to the first protects nothing, and an all-zero one is everybody's.
+fn seed_keys(config: &Config) -> Vec<String> {
+    let cold = ("GATEWAY_COLD_SEED_KEY", &config.cold_seed_key);
+    let payouts = ("GATEWAY_PAYOUTS__SEED_KEY", &config.payouts.seed_key);
+    let x402 = ("GATEWAY_X402__SEED_KEY", &config.x402.seed_key);
+    let mut faults = Vec::new();
+    for (name, key) in [payouts, x402, cold] {
+        let Some(key) = key else { continue };
+        let key = key.expose_secret().trim();
+        let equals = |other: &str| key.eq_ignore_ascii_case(other.trim());
+        // The seed of the invoices must not open with what a running program holds.
+        let shared = [payouts, x402].into_iter().find(|(other, text)| {
+            name == cold.0
+                && *other != name
+                && text.as_ref().is_some_and(|text| equals(text.expose_secret()))
+        });
+        if MasterKey::parse(key).is_err() {
+            faults.push(format!(
+                "{name} is not 64 hex characters; make one with: openssl rand -hex 32"
+            ));
+        } else if equals(SHIPPED_MASTER_KEY) {
+            faults.push(format!(
+                "{name} is all zeros, which everybody knows; make one with: openssl rand -hex 32"
+            ));
+        } else if equals(config.master_key.expose_secret()) {
+            faults.push(format!(
+                "{name} must not be GATEWAY_MASTER_KEY; leave it out, or make one with: openssl rand -hex 32"
+            ));
+        } else if let Some((other, _)) = shared {
+            faults.push(format!(
+                "{name} must not be {other}, which a running program holds; make one with: openssl rand -hex 32"
+            ));
+        }
     }
+    faults
 }
 
 fn shipped_master_key(config: &Config) -> Vec<String> {

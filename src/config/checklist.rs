@@ -1,7 +1,11 @@
 //! The check-list of production: every demand that refuses a start there, and the settings that
 //! refuse none but that an operator should have decided about.
 
-use super::{Config, ConfigError, Profile, check, reading::Reading};
+use super::{
+    Config, ConfigError, Profile, check,
+    given::{Given, Origin},
+    reading::Reading,
+};
 use crate::asset::{Family, Network};
 
 /// Judgement about one subject.
@@ -45,18 +49,22 @@ pub struct Checklist {
 }
 
 impl Checklist {
-    /// Reads the settings of this process. No server is asked.
+    /// Reads the settings of this process. No server is asked. `refusals` are what a start refuses
+    /// after it has read them, such as keys that are of another wallet.
     ///
     /// # Errors
     /// If the file or a value cannot be read.
-    pub fn read() -> Result<Self, ConfigError> {
+    pub fn read(refusals: impl FnOnce(&Config) -> Vec<String>) -> Result<Self, ConfigError> {
         let set = Reading::of_this_process(None)?;
         // Without it the sandbox's defaults would count, such as simulated chains.
         let judged = Reading::of_this_process(Some(Profile::Production))?;
-        let mut unknown = set.given.unknown();
         match (set.config, judged.config) {
-            (Ok(set), Ok(judged)) => Ok(Self { lines: lines(set.profile, &judged, &unknown) }),
+            (Ok(config), Ok(judged)) => {
+                let refusals = refusals(&judged);
+                Ok(Self { lines: lines(config.profile, &judged, &set.given, &refusals) })
+            }
             (Err(fault), _) | (Ok(_), Err(fault)) => {
+                let mut unknown = set.given.unknown();
                 unknown.push(fault);
                 Err(ConfigError::Unusable(unknown))
             }
@@ -69,7 +77,7 @@ impl Checklist {
     }
 }
 
-fn lines(profile: Profile, config: &Config, unknown: &[String]) -> Vec<Line> {
+fn lines(profile: Profile, config: &Config, given: &Given, refusals: &[String]) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut demand = |subject, met: &str, faults: &[String]| {
         if faults.is_empty() {
@@ -81,13 +89,30 @@ fn lines(profile: Profile, config: &Config, unknown: &[String]) -> Vec<Line> {
     let sandbox =
         is_sandbox.then(|| "this is a sandbox; set GATEWAY_PROFILE=production".to_owned());
     demand("profile", "production", sandbox.as_slice());
-    demand("names", "every given name is a setting", unknown);
+    demand("names", "every given name is a setting", &given.unknown());
     for check in &check::DEMANDS {
         demand(check.subject, check.met, &(check.faults)(config));
     }
-    demand("dashboard", "its address is an origin with TLS", &check::dashboard(config));
+    demand("accounts", "their keys can be read, and are apart", refusals);
+    lines.extend(dashboard(config, given));
     lines.extend(doubts(config));
     lines
+}
+
+/// The dashboard is a program of its own, which an installation may do without: without an address
+/// it alone does not start.
+fn dashboard(config: &Config, given: &Given) -> Vec<Line> {
+    const SUBJECT: &str = "dashboard";
+    let faults = check::dashboard(config);
+    if faults.is_empty() {
+        return vec![Line::new(SUBJECT, State::Ok, "its address is an origin with TLS")];
+    }
+    if given.origin("dashboard_url") == Origin::Default {
+        let text = "GATEWAY_DASHBOARD_URL is not set: gateway-dashboard would not start, the other programs do; set its \
+                    https address if you run it";
+        return vec![Line::new(SUBJECT, State::Doubtful, text)];
+    }
+    faults.into_iter().map(|fault| Line::new(SUBJECT, State::Broken, fault)).collect()
 }
 
 /// Lines about settings that no start refuses.
@@ -113,7 +138,7 @@ fn doubts(config: &Config) -> Vec<Line> {
             .to_owned()
     });
     doubt("management", management.into_iter().collect(), "the broker's management is known");
-    doubt("payouts", payouts(config), "off, or with accounts and a second person");
+    doubt("payouts", payouts(config), "off, or with a second person");
     lines
 }
 
@@ -206,22 +231,13 @@ fn payouts(config: &Config) -> Vec<String> {
     if !config.payouts_enabled() {
         return Vec::new();
     }
-    let mut doubts = Vec::new();
-    let accounts = &config.payouts.accounts;
-    let keys = [&accounts.bitcoin, &accounts.litecoin, &accounts.dogecoin, &accounts.evm];
-    if keys.into_iter().all(Option::is_none) {
-        doubts.push(
-            "payouts are on and payouts.accounts is empty; gatewayctl payouts accounts prints what belongs there"
-                .to_owned(),
-        );
+    if config.payouts.two_people_above_usd > 0 {
+        return Vec::new();
     }
-    if config.payouts.two_people_above_usd == 0 {
-        doubts.push(
-            "payouts.two_people_above_usd is 0: one person alone may release any sum; set the sum from which two must"
-                .to_owned(),
-        );
-    }
-    doubts
+    vec![
+        "payouts.two_people_above_usd is 0: one person alone may release any sum; set the sum from which two must"
+            .to_owned(),
+    ]
 }
 
 #[cfg(test)]
@@ -229,6 +245,7 @@ mod tests {
     use super::*;
     use crate::config::ChainSourceKind;
 
+    /// Whether the keys can be read is asked elsewhere, of the same settings (`app::refusals`).
     const SOUND: &str = "profile = \"production\"\n\
         database_url = \"postgres://app:e6a1f0c2@db/gateway\"\n\
         amqp_url = \"amqp://app:b7d2a9c4@mq/gateway\"\n\
@@ -244,7 +261,7 @@ mod tests {
     fn found(toml: &str) -> Vec<(&'static str, State, String)> {
         let read = Reading::of_text(toml).unwrap();
         let config = read.config.unwrap();
-        let lines = lines(config.profile, &config, &read.given.unknown());
+        let lines = lines(config.profile, &config, &read.given, &[]);
         let bad = lines.into_iter().filter(|line| line.state != State::Ok);
         bad.map(|line| (line.subject, line.state, line.text)).collect()
     }
@@ -273,6 +290,13 @@ mod tests {
                 "PROVIDERS=kraken,coinbase",
             ),
             ("https://dashboard", "http://dashboard", "dashboard", State::Broken, "https address"),
+            (
+                "dashboard_url = \"https://dashboard.example\"\n",
+                "",
+                "dashboard",
+                State::Doubtful,
+                "set its https address if you run it",
+            ),
             (
                 "checkout_url",
                 "chekout_url",
@@ -322,7 +346,7 @@ mod tests {
                 "payouts.enabled = true\nprofile",
                 "payouts",
                 State::Doubtful,
-                "payouts accounts prints",
+                "set the sum from which two must",
             ),
         ] {
             let found = found(&SOUND.replace(from, to));
@@ -331,6 +355,17 @@ mod tests {
             });
             assert!(is_told, "{from} -> {to}: {found:?}");
         }
+    }
+
+    #[test]
+    fn what_a_start_refuses_later_is_broken_too() {
+        let read = Reading::of_text(SOUND).unwrap();
+        let config = read.config.unwrap();
+        let refused = ["the evm key is of another wallet".to_owned()];
+        let lines = lines(config.profile, &config, &read.given, &refused);
+        let line = lines.iter().find(|line| line.subject == "accounts").unwrap();
+        assert_eq!((line.state, &line.text), (State::Broken, &refused[0]));
+        assert!(!Checklist { lines }.is_met());
     }
 
     #[test]

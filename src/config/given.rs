@@ -12,9 +12,10 @@ use config::{Map, Value, ValueKind};
 use super::{Config, table};
 use crate::asset::{Family, Network};
 
-/// Variables that begin as ours do and are no settings: of the programs' logs and command line, and
-/// of scripts that share a shell with them (`.run/stack.env`, the ports of `docker-compose.yml`).
-const NOT_SETTINGS: [&str; 9] = [
+/// Variables that begin as ours do and are no settings: of the programs' logs and command line, of
+/// scripts that share a shell with them (`.run/stack.env`, the ports of `docker-compose.yml`), and
+/// of merchants' programs as documents show them.
+const NOT_SETTINGS: [&str; 10] = [
     "GATEWAY_CONFIG",
     "GATEWAY_LOG",
     "GATEWAY_OPERATOR",
@@ -24,6 +25,7 @@ const NOT_SETTINGS: [&str; 9] = [
     "GATEWAY_API_PORT",
     "GATEWAY_CHECKOUT_PORT",
     "GATEWAY_DASHBOARD_PORT",
+    "GATEWAY_API_KEY",
 ];
 const OF_TESTS: &str = "GATEWAY_TEST_";
 const PREFIX: &str = "GATEWAY_";
@@ -146,7 +148,7 @@ fn is_of_others(name: &str, value: &str, all: &BTreeMap<String, String>) -> bool
 /// True for variables that Kubernetes makes of a Service that is called `gateway-…`, such as
 /// `GATEWAY_API_SERVICE_HOST` and `GATEWAY_API_PORT=tcp://10.0.0.1:8080`.
 fn is_link(name: &str, value: &str) -> bool {
-    let is_port = name.split_once("_PORT_").is_some_and(|(_, rest)| {
+    let is_port = name.rsplit_once("_PORT_").is_some_and(|(_, rest)| {
         let mut parts = rest.split('_');
         let is_number = parts.next().is_some_and(|port| port.parse::<u16>().is_ok());
         is_number && parts.next().is_some_and(|name| ["TCP", "UDP", "SCTP"].contains(&name))
@@ -318,6 +320,8 @@ mod tests {
             ("GATEWAY_API_SERVICE_PORT_HTTP", "8080"),
             ("GATEWAY_DASHBOARD_PORT_8082_TCP_ADDR", "10.0.0.1"),
             ("GATEWAY_SHOP_PORT", "tcp://10.0.0.1:80"),
+            ("GATEWAY_PORT_A_PORT_80_TCP_PROTO", "tcp"),
+            ("GATEWAY_API_KEY", "of a merchant"),
         ] {
             assert_eq!(variable_fault(name, value), None, "{name}={value}");
         }

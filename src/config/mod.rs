@@ -8,6 +8,7 @@ mod chains;
 mod check;
 mod checklist;
 mod given;
+mod keys;
 mod overview;
 mod reading;
 mod table;
@@ -33,7 +34,6 @@ use crate::{
         smtp::{RelaySettings, Security},
     },
     mail::budget::Budget,
-    merchant::secret::{KeyRing, MasterKey},
     payout::PayoutFamily,
     rate::RateConfig,
     x402,
@@ -69,6 +69,8 @@ pub struct Config {
     master_key: SecretString,
     /// The key before it, while a rotation goes on. It opens and never seals.
     master_key_old: Option<SecretString>,
+    /// The key that seals the seed of the invoices. No running program needs it.
+    cold_seed_key: Option<SecretString>,
     /// URL at which merchants reach the API.
     pub base_url: String,
     /// URL at which buyers reach the checkout, used for `invoice_url`.
@@ -334,7 +336,7 @@ pub enum Part {
     Broker,
     /// Only the master key, for work without any server.
     Sealed,
-    /// Nothing at all: keys can be made where no setting is.
+    /// Nothing at all: keys can be made where no setting is. What is set is looked at.
     Nothing,
 }
 
@@ -407,33 +409,6 @@ impl Config {
         (!url.expose_secret().is_empty()).then(|| url.clone())
     }
 
-    /// The keys that open sealed data; the first of them seals.
-    pub fn master_keys(&self) -> Result<KeyRing, ConfigError> {
-        let current = parse_key("GATEWAY_MASTER_KEY", &self.master_key)?;
-        let old = self.master_key_old.as_ref();
-        let old = old.map(|key| parse_key("GATEWAY_MASTER_KEY_OLD", key)).transpose()?;
-        Ok(KeyRing::new(current, old))
-    }
-
-    /// Returns whether the wallet's seed has a key of its own, so that a rotation of the master key
-    /// does not concern it.
-    pub fn has_seed_key(&self) -> bool {
-        self.payouts.seed_key.is_some()
-    }
-
-    /// The keys that open the wallet's seed: the one of its own where there is one, else the master
-    /// keys.
-    pub fn seed_keys(&self) -> Result<KeyRing, ConfigError> {
-        let Some(key) = &self.payouts.seed_key else { return self.master_keys() };
-        Ok(KeyRing::new(parse_key("GATEWAY_PAYOUTS__SEED_KEY", key)?, None))
-    }
-
-    /// The keys that open the seed of x402's gas wallet, as [`Self::seed_keys`].
-    pub fn x402_seed_keys(&self) -> Result<KeyRing, ConfigError> {
-        let Some(key) = &self.x402.seed_key else { return self.master_keys() };
-        Ok(KeyRing::new(parse_key("GATEWAY_X402__SEED_KEY", key)?, None))
-    }
-
     /// Returns true if programs may pay on the network: it is named, or nothing is and it is one
     /// of the cheap ones, and a node follows it. On simulated chains nothing can be signed for.
     pub fn takes_x402_on(&self, network: Network) -> bool {
@@ -452,18 +427,6 @@ impl Config {
         };
         let is_followed = self.chain(network).source == ChainSourceKind::Node;
         self.x402.enabled && is_chosen && is_followed && x402::token_of(network).is_some()
-    }
-
-    /// As [`Self::seed_keys`]; `None` where no key is set that could seal a seed.
-    pub fn seed_keys_if_set(&self) -> Result<Option<KeyRing>, ConfigError> {
-        let is_set = self.has_seed_key() || !self.master_key.expose_secret().is_empty();
-        is_set.then(|| self.seed_keys()).transpose()
-    }
-
-    /// As [`Self::seed_keys_if_set`], for the seed of x402's gas wallet.
-    pub fn x402_seed_keys_if_set(&self) -> Result<Option<KeyRing>, ConfigError> {
-        let is_set = self.x402.seed_key.is_some() || !self.master_key.expose_secret().is_empty();
-        is_set.then(|| self.x402_seed_keys()).transpose()
     }
 
     pub fn is_sandbox(&self) -> bool {
@@ -490,11 +453,6 @@ impl Config {
             Profile::Production => crate::merchant::settings::WINDOW_SECONDS_MIN_PRODUCTION,
         }
     }
-}
-
-fn parse_key(name: &str, text: &SecretString) -> Result<MasterKey, ConfigError> {
-    MasterKey::parse(text.expose_secret())
-        .map_err(|error| ConfigError::Unusable(vec![format!("{name}: {error}")]))
 }
 
 /// The port in a `scheme://…@host:port/…` address, for the egress guard's list of our own ports.

@@ -147,12 +147,24 @@ fn placed(error: &config::ConfigError) -> (Option<String>, String) {
     }
 }
 
-/// Of "invalid type: string "…", expected a map", only the end.
+/// Of "invalid type: string "…", expected a map" only the end, of other texts those in which no
+/// value can stand.
 fn without_value(text: &str) -> String {
-    match text.rsplit_once(", expected ") {
-        Some((_, expected)) if !text.starts_with("unknown field") => format!("must be {expected}"),
-        Some(_) | None => text.to_owned(),
+    if ["unknown field ", "missing field "].iter().any(|start| text.starts_with(start)) {
+        return text.to_owned();
     }
+    if let Some((_, expected)) = text.rsplit_once(", expected ") {
+        return format!("must be {expected}");
+    }
+    // Of an address of a socket or of a network.
+    let is_of_syntax = text.starts_with("invalid ") && text.ends_with(" syntax");
+    if is_of_syntax && text.chars().all(|c| c.is_ascii_lowercase() || "IP ".contains(c)) {
+        return text.to_owned();
+    }
+    if text.contains("does not have variant constructor") {
+        return "is none of the words that it may be (src/config/default.toml)".to_owned();
+    }
+    "has a value that it cannot have".to_owned()
 }
 
 /// True for a setting of a secret type; `key` may name a member of a list.
@@ -177,6 +189,24 @@ mod tests {
             ("chains.tron.witnesses = \"https://hunter2\"", "chains.tron.witnesses"),
             ("chains.tron.witness_headers = \"hunter2\"", "chains.tron.witness_headers"),
             ("broker = \"http://hunter2\"", "broker: must be"),
+            ("mail.security = \"hunter2\"", "mail.security"),
+            ("profile = \"hunter2\"", "profile"),
+            ("rates.providers = [\"hunter2\"]", "rates.providers"),
+            ("chains.tron.source = \"hunter2\"", "chains.tron.source"),
+            ("api.listen = \"hunter2\"", "api.listen"),
+            ("api.trusted_proxies = [\"hunter2\"]", "api.trusted_proxies"),
+            ("rates.kraken_url = \"hunter2\"", "rates.kraken_url"),
+            (
+                "x402.networks = [\"hunter2\"]",
+                "a network on which programs cannot pay; they can on",
+            ),
+            ("x402.minimum_usd.polygon = \"hunter2\"", "x402.minimum_usd.polygon is no amount"),
+            ("x402.minimum_usd_default = \"hunter2\"", "x402.minimum_usd_default is no amount"),
+            (
+                "payouts.networks = [\"hunter2\"]",
+                "names a network without payouts; there are payouts on",
+            ),
+            ("broker.prefix = \"hunter2 \"", "GATEWAY_BROKER__PREFIX: the broker prefix must be"),
             ("master_key = hunter2", "line 1"),
             ("master_key = \"hunter2", "line 1"),
         ] {

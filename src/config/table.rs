@@ -24,7 +24,8 @@ pub(super) struct Row {
 }
 
 fn row<T: Show>(key: String, value: &T) -> Row {
-    Row { key, value: value.show(), is_secret: T::SECRET }
+    let value = value.show().of_setting(&key);
+    Row { key, value, is_secret: T::SECRET }
 }
 
 macro_rules! rows {
@@ -51,6 +52,7 @@ impl Config {
             amqp_url,
             master_key,
             master_key_old,
+            cold_seed_key,
             base_url,
             checkout_url,
             dashboard_url,
@@ -73,7 +75,7 @@ impl Config {
         } = self;
         let mut rows = Vec::new();
         rows!(rows, "", profile, database_url, database_direct_url, database_connections_max);
-        rows!(rows, "", amqp_url, master_key, master_key_old);
+        rows!(rows, "", amqp_url, master_key, master_key_old, cold_seed_key);
         rows!(rows, "", base_url, checkout_url, dashboard_url);
         of_listeners(&mut rows, api, checkout, dashboard, worker);
         section!(rows, "broker.", broker => Broker {

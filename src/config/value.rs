@@ -7,7 +7,14 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use super::{ChainSourceKind, Profile};
-use crate::{egress::smtp::Security, rate::ProviderName};
+use crate::{
+    asset::{
+        Family,
+        address::{AccountKey, Realm, pool::PoolSigner},
+    },
+    egress::smtp::Security,
+    rate::ProviderName,
+};
 
 /// A value as it may be printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +24,45 @@ pub enum Shown {
     /// Something is set that is never printed.
     Secret,
     Plain(Value),
+}
+
+impl Shown {
+    /// The value of the setting `key`, if it is a text of the kind that belongs there. What stands
+    /// there by mistake may be a seed or a password.
+    pub fn of_setting(self, key: &str) -> Self {
+        let Self::Plain(Value::String(text)) = &self else { return self };
+        let (section, name) = key.split_once('.').unwrap_or_default();
+        let is_kept = match (section, name) {
+            ("addresses", "pool_signer") => PoolSigner::parse(text).is_ok(),
+            ("addresses", family) => match Family::ALL.into_iter().find(|of| of.name() == family) {
+                Some(family) => is_account_key(family, text),
+                None => true,
+            },
+            ("payouts", name) if name.starts_with("accounts.") => {
+                let families = [Family::Bitcoin, Family::Litecoin, Family::Dogecoin, Family::Evm];
+                families.into_iter().any(|family| is_account_key(family, text))
+            }
+            ("x402", "account") => is_account_key(Family::Evm, text),
+            ("mail", "server") => !text.contains('@'),
+            ("telemetry", "otlp_url") => {
+                return origin(text).map_or(Self::Secret, |origin| Self::Plain(origin.into()));
+            }
+            _ => true,
+        };
+        if is_kept { self } else { Self::Secret }
+    }
+}
+
+fn is_account_key(family: Family, text: &str) -> bool {
+    [Realm::Main, Realm::Regtest]
+        .into_iter()
+        .any(|realm| AccountKey::parse_in(realm, family, text).is_ok())
+}
+
+/// Scheme, host and port: a collector's path and its query may hold its key.
+fn origin(text: &str) -> Option<String> {
+    let origin = url::Url::parse(text).ok()?.origin();
+    origin.is_tuple().then(|| origin.ascii_serialization())
 }
 
 /// A type of settings.
@@ -135,6 +181,43 @@ impl Show for NonZeroU16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::asset::address::Account;
+
+    #[test]
+    fn a_key_setting_shows_a_public_key_and_nothing_else() {
+        let xpub = |account: Account, family| account.xpub(&[7; 64], family, Realm::Main).unwrap();
+        let (signer, words) = (PoolSigner::of_seed(&[7; 64]).unwrap().to_hex(), "abandon about");
+        for (key, public) in [
+            ("addresses.evm", xpub(Account::Invoices, Family::Evm)),
+            ("addresses.bitcoin", xpub(Account::Invoices, Family::Bitcoin)),
+            ("addresses.pool_signer", signer),
+            ("payouts.accounts.litecoin", xpub(Account::Payouts, Family::Litecoin)),
+            ("payouts.accounts.gas", xpub(Account::Gas, Family::Evm)),
+            ("x402.account", xpub(Account::X402, Family::Evm)),
+        ] {
+            let shown = |text: &str| text.to_owned().show().of_setting(key);
+            assert_eq!(shown(&public), Shown::Plain(public.as_str().into()), "{key}");
+            for secret in [words, &"0f".repeat(64), &public[1..]] {
+                assert_eq!(shown(secret), Shown::Secret, "{key}");
+            }
+            assert_eq!(shown(""), Shown::Unset, "{key}");
+        }
+    }
+
+    #[test]
+    fn of_a_relay_and_a_collector_no_password_is_shown() {
+        let collector = Shown::Plain("https://otlp.example:4318".into());
+        for (key, text, expected) in [
+            ("mail.server", "relay.example:587", Shown::Plain("relay.example:587".into())),
+            ("mail.server", "shop:hunter2@relay.example:587", Shown::Secret),
+            ("telemetry.otlp_url", "https://otlp.example:4318/hunter2", collector),
+            ("telemetry.otlp_url", "hunter2", Shown::Secret),
+            ("telemetry.otlp_url", "", Shown::Unset),
+            ("base_url", "https://api.example/v", Shown::Plain("https://api.example/v".into())),
+        ] {
+            assert_eq!(text.to_owned().show().of_setting(key), expected, "{key} {text}");
+        }
+    }
 
     #[test]
     fn what_is_secret_by_its_type_or_its_form_is_never_shown() {

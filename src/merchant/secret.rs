@@ -17,8 +17,9 @@ use uuid::Uuid;
 const SECRET_BYTES: usize = 32;
 const NONCE_BYTES: usize = 24;
 pub const DIGEST_BYTES: usize = 32;
+/// Of every seed that earlier releases sealed, whatever it was for.
 const SEED_CONTEXT: &[u8] = b"payout.seed";
-const SEED_NONCE: &[u8] = b"payout.seed.nonce";
+const SEED_NONCE: &[u8] = b"seed.nonce";
 const PROOF_CONTEXT: &[u8] = b"master_key.proof";
 const CODES_CONTEXT: &[u8] = b"account.totp";
 const LEGACY_CONTEXT: &[u8] = b"legacy_key.private_key";
@@ -33,6 +34,26 @@ pub struct WebhookSecret(SecretString);
 /// Key that seals secrets which must be readable again. It comes from the environment and is never
 /// stored.
 pub struct MasterKey(SecretBox<[u8; 32]>);
+
+/// What a sealed seed is for. The seal says it, so that a file in the place of another does not
+/// open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SeedUse {
+    Payouts,
+    /// The seed that all others may follow from. No running program opens it.
+    Invoices,
+    X402,
+}
+
+impl SeedUse {
+    const fn context(self) -> &'static [u8] {
+        match self {
+            Self::Payouts => b"seed.payouts",
+            Self::Invoices => b"seed.invoices",
+            Self::X402 => b"seed.x402",
+        }
+    }
+}
 
 /// The master key, and during a rotation the one before it, which only opens.
 pub struct KeyRing {
@@ -82,13 +103,20 @@ impl MasterKey {
         self.seal_bytes(&context(merchant_id), secret.reveal().as_bytes())
     }
 
-    /// Seals a seed, always to the same bytes under the same key: whoever restores keys from their
-    /// words can compare the files. The nonce is a keyed digest of the seed, so another seed has
-    /// another nonce, and all that equal bytes show is that the seeds are equal.
-    pub fn seal_seed(&self, seed: &[u8; SEED_BYTES]) -> Vec<u8> {
+    /// Returns whether the key is the all-zero one, which everybody knows.
+    pub fn is_all_zero(&self) -> bool {
+        self.0.expose_secret().iter().all(|byte| *byte == 0)
+    }
+
+    /// Seals a seed for its use, always to the same bytes under the same key: whoever restores keys
+    /// from their words can compare the files. The nonce is a keyed digest of use and seed: another
+    /// seed, or another use of this one, never meets the same nonce, with which tags could be
+    /// forged. All that equal bytes show is that seeds and uses are equal.
+    pub fn seal_seed(&self, of: SeedUse, seed: &[u8; SEED_BYTES]) -> Vec<u8> {
         let mut nonce = [0_u8; NONCE_BYTES];
-        nonce.copy_from_slice(&self.digest(SEED_NONCE, seed)[..NONCE_BYTES]);
-        self.seal_with(nonce, SEED_CONTEXT, seed)
+        let purpose = [SEED_NONCE, of.context()].concat();
+        nonce.copy_from_slice(&self.digest(&purpose, seed)[..NONCE_BYTES]);
+        self.seal_with(nonce, of.context(), seed)
     }
 
     /// Seals nothing but a proof: only this key opens it.
@@ -96,9 +124,15 @@ impl MasterKey {
         self.seal_bytes(PROOF_CONTEXT, &[])
     }
 
-    /// Opens the output of [`Self::seal_seed`].
-    pub fn open_seed(&self, sealed: &[u8]) -> Result<SecretBox<[u8; SEED_BYTES]>, SealError> {
-        let mut open = self.open_bytes(SEED_CONTEXT, sealed)?;
+    /// Opens the output of [`Self::seal_seed`] for the same use, and seeds that earlier releases
+    /// sealed without one.
+    pub fn open_seed(
+        &self,
+        of: SeedUse,
+        sealed: &[u8],
+    ) -> Result<SecretBox<[u8; SEED_BYTES]>, SealError> {
+        let open = self.open_bytes(of.context(), sealed);
+        let mut open = open.or_else(|_| self.open_bytes(SEED_CONTEXT, sealed))?;
         let seed = open.as_slice().try_into().map(|seed| SecretBox::new(Box::new(seed)));
         open.fill(0);
         seed.map_err(|_| SealError::DoesNotOpen)
@@ -201,9 +235,10 @@ impl KeyRing {
 
     pub fn open_seed(
         &self,
+        of: SeedUse,
         sealed: &[u8],
     ) -> Result<(SecretBox<[u8; SEED_BYTES]>, OpenedBy), SealError> {
-        self.try_keys(|key| key.open_seed(sealed))
+        self.try_keys(|key| key.open_seed(of, sealed))
     }
 
     /// The key that made a proof, if it is one of these.
@@ -336,24 +371,48 @@ mod tests {
     }
 
     #[test]
-    fn a_sealed_seed_opens_only_under_its_key_and_is_no_webhook_secret() {
+    fn a_sealed_seed_opens_only_under_its_key_for_its_use_and_is_no_webhook_secret() {
         let key = MasterKey::parse(&"ab".repeat(32)).unwrap();
-        let sealed = key.seal_seed(&[7; SEED_BYTES]);
-        assert_eq!(key.open_seed(&sealed).unwrap().expose_secret(), &[7; SEED_BYTES]);
+        let sealed = key.seal_seed(SeedUse::X402, &[7; SEED_BYTES]);
+        let open = |key: &MasterKey, of, sealed: &[u8]| {
+            key.open_seed(of, sealed).map(|seed| *seed.expose_secret())
+        };
+        assert_eq!(open(&key, SeedUse::X402, &sealed), Ok([7; SEED_BYTES]));
+        for other in [SeedUse::Payouts, SeedUse::Invoices] {
+            assert_eq!(open(&key, other, &sealed), Err(SealError::DoesNotOpen), "{other:?}");
+        }
         let other_key = MasterKey::parse(&"cd".repeat(32)).unwrap();
-        assert_eq!(other_key.open_seed(&sealed).err(), Some(SealError::DoesNotOpen));
+        assert_eq!(open(&other_key, SeedUse::X402, &sealed), Err(SealError::DoesNotOpen));
         let secret = key.seal(Uuid::nil(), &WebhookSecret::generate());
-        assert_eq!(key.open_seed(&secret).err(), Some(SealError::DoesNotOpen));
+        assert_eq!(open(&key, SeedUse::X402, &secret), Err(SealError::DoesNotOpen));
+    }
+
+    /// Bytes of a release before seals had a use, by another implementation of the cipher.
+    #[test]
+    fn a_seed_that_an_earlier_release_sealed_opens_for_every_use() {
+        let key = MasterKey::parse(&"ab".repeat(32)).unwrap();
+        let sealed = hex::decode(
+            "0176bcdf216debd20cf72f940efbac71f92e005266cb96c02d69bcd7a861e83918e5b1ba2838f3b56bc9a34585a1132d7cbb8a2d5304b8e3\
+             3ff33eecadedd76a2f4023aaaf9d2cb8ca98093518bb0176b48ff69d7cbb8421cc08822ad54f281abe95812e3c8d4ffaa5",
+        );
+        let sealed = sealed.unwrap();
+        for of in [SeedUse::Payouts, SeedUse::Invoices, SeedUse::X402] {
+            assert_eq!(key.open_seed(of, &sealed).unwrap().expose_secret(), &[7; SEED_BYTES]);
+        }
     }
 
     #[test]
     fn a_seed_is_sealed_to_the_same_bytes_and_another_one_under_another_nonce() {
         let key = MasterKey::parse(&"ab".repeat(32)).unwrap();
         let other_key = MasterKey::parse(&"cd".repeat(32)).unwrap();
-        let nonce = |key: &MasterKey, seed| key.seal_seed(&[seed; SEED_BYTES])[1..25].to_vec();
-        assert_eq!(key.seal_seed(&[7; SEED_BYTES]), key.seal_seed(&[7; SEED_BYTES]));
-        assert_ne!(nonce(&key, 8), nonce(&key, 7));
-        assert_ne!(nonce(&other_key, 7), nonce(&key, 7));
+        let sealed = |key: &MasterKey, of, seed| key.seal_seed(of, &[seed; SEED_BYTES]);
+        let nonce = |key: &MasterKey, of, seed| sealed(key, of, seed)[1..25].to_vec();
+        let (payouts, invoices) = (SeedUse::Payouts, SeedUse::Invoices);
+        assert_eq!(sealed(&key, payouts, 7), sealed(&key, payouts, 7));
+        let first = nonce(&key, payouts, 7);
+        assert_ne!(nonce(&key, payouts, 8), first);
+        assert_ne!(nonce(&key, invoices, 7), first);
+        assert_ne!(nonce(&other_key, payouts, 7), first);
     }
 
     #[test]
@@ -373,7 +432,8 @@ mod tests {
         assert_eq!(ring.maker_of_proof(&key("ef").seal_proof()), None);
         // A merchant's secret proves nothing of the key, or a copied row could pass for the proof.
         assert_eq!(ring.maker_of_proof(&after), None);
-        let (seed, by) = ring.open_seed(&key("ab").seal_seed(&[7; SEED_BYTES])).unwrap();
+        let of = SeedUse::Payouts;
+        let (seed, by) = ring.open_seed(of, &key("ab").seal_seed(of, &[7; SEED_BYTES])).unwrap();
         assert_eq!((seed.expose_secret(), by), (&[7; SEED_BYTES], OpenedBy::Old));
     }
 

@@ -271,6 +271,9 @@ fn column<T>(records: &[&AttemptRecord], of: impl Fn(&AttemptRecord) -> T) -> Ve
 pub struct ChannelRoutes<'a> {
     pub ipn: &'a str,
     pub payout: &'a str,
+    /// They lead to queues of dead letters, whose messages say why their delivery was given up. Of
+    /// work it would be said in vain, and falsely once the work has ended otherwise.
+    pub tell_why: bool,
 }
 
 /// Forwards a delivery's message by another route, on which it travels for `seconds`, without using
@@ -397,7 +400,8 @@ pub async fn queue_dead(
             select case channel when 'payout' then $6 else $1 end,
                    json_strip_nulls(json_build_object(
                        'v', 1, 'type', 'delivery', 'merchant_id', merchant_id, 'delivery_id', id, 'event_id', event_id,
-                       'cycle', cycle + 1, 'attempt', 1, 'reason', left(last_error, 200), 'last_status', last_status
+                       'cycle', cycle + 1, 'attempt', 1, 'reason', case when $8 then left(last_error, 200) end,
+                       'last_status', case when $8 then last_status end
                    ))::text
             from matching
         )
@@ -409,7 +413,8 @@ pub async fn queue_dead(
         filter.since,
         limit,
         routes.payout,
-        filter.channel.map(Channel::as_str)
+        filter.channel.map(Channel::as_str),
+        routes.tell_why
     )
     .fetch_all(connection)
     .await?;

@@ -213,6 +213,12 @@ impl Db {
         Self::connect_lazy_around(url, None, connections_max)
     }
 
+    /// Refuses what is no address of a database. Nothing is connected to.
+    pub fn check_address(url: &SecretString) -> Result<(), StorageError> {
+        url.expose_secret().parse::<PgConnectOptions>()?;
+        Ok(())
+    }
+
     /// As [`connect_lazy`](Self::connect_lazy); where `direct_url` leads to the server itself,
     /// `url` may lead to a pooler in transaction mode.
     pub fn connect_lazy_around(

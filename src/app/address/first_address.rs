@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::app::{Gateway, within};
 use crate::{
     asset::{Family, address},
+    config::Config,
     storage::{StorageError, pools},
 };
 
@@ -23,6 +24,21 @@ pub struct WrongFirstAddress {
     pub expected: String,
 }
 
+/// Compares `found` with the expected first address of `family`, if there is one.
+pub(crate) fn compare(
+    config: &Config,
+    family: Family,
+    found: &str,
+) -> Result<(), WrongFirstAddress> {
+    let expected = config.addresses.expected_first_address.get(family.name());
+    let Some(expected) = expected else { return Ok(()) };
+    if address::match_key(family, found) == address::match_key(family, expected) {
+        return Ok(());
+    }
+    let (found, expected) = (found.to_owned(), expected.clone());
+    Err(WrongFirstAddress { family: family.name(), found, expected })
+}
+
 impl Gateway {
     /// First address that the configuration expects of a family, if any.
     pub(crate) fn expected_first(&self, family: Family) -> Option<&str> {
@@ -36,12 +52,7 @@ impl Gateway {
 
     /// Compares `found` with the expected first address of `family`.
     pub(crate) fn check_first(&self, family: Family, found: &str) -> Result<(), WrongFirstAddress> {
-        let Some(expected) = self.expected_first(family) else { return Ok(()) };
-        if address::match_key(family, found) == address::match_key(family, expected) {
-            return Ok(());
-        }
-        let (found, expected) = (found.to_owned(), expected.to_owned());
-        Err(WrongFirstAddress { family: family.name(), found, expected })
+        compare(&self.config, family, found)
     }
 
     /// Checks the lowest index of every family with a pool, if the database answers in time.
@@ -61,16 +72,6 @@ impl Gateway {
         for top in tops {
             if let Some(first) = top.first {
                 self.check_first(top.family, &first)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Checks every family that derives its addresses.
-    pub(crate) fn check_first_addresses(&self) -> Result<(), WrongFirstAddress> {
-        for family in Family::ALL {
-            if let Some(first) = self.derived_first(family) {
-                self.check_first(family, &first)?;
             }
         }
         Ok(())

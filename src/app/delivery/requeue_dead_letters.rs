@@ -19,8 +19,11 @@ use crate::{
 pub const DEAD_LETTERS_MAX: i64 = 10_000;
 
 /// Work queue of each channel.
-pub const WORK: ChannelRoutes<'static> =
-    ChannelRoutes { ipn: Route::Ipn.as_str(), payout: Route::PayoutWebhook.as_str() };
+pub const WORK: ChannelRoutes<'static> = ChannelRoutes {
+    ipn: Route::Ipn.as_str(),
+    payout: Route::PayoutWebhook.as_str(),
+    tell_why: false,
+};
 
 impl Gateway {
     /// Deliveries that were given up, longest dead first.

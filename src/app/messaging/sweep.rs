@@ -79,8 +79,11 @@ pub struct SweepMemory {
     window_page: i64,
 }
 
-const PARKED: ChannelRoutes<'static> =
-    ChannelRoutes { ipn: Route::IpnDead.as_str(), payout: Route::PayoutWebhookDead.as_str() };
+const PARKED: ChannelRoutes<'static> = ChannelRoutes {
+    ipn: Route::IpnDead.as_str(),
+    payout: Route::PayoutWebhookDead.as_str(),
+    tell_why: true,
+};
 
 impl Gateway {
     /// Restores the topology if any of it is missing, and with it, if the credential permits, the

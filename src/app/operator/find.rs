@@ -14,7 +14,7 @@ use crate::{
     mail,
     storage::{
         PgConnection, StorageError,
-        find::{FOUND_MAX, FoundRow, merchants, messages, payments, payouts, received},
+        find::{FOUND_MAX, FoundRow, merchants, messages, payments, payouts, programs, received},
     },
 };
 
@@ -26,6 +26,10 @@ pub enum Kind {
     PayoutOrder,
     /// A payout that its merchant signs.
     NcPayout,
+    /// A resource that a merchant sells to programs.
+    Resource,
+    /// What a program signed, carried out for it.
+    Settlement,
     Deposit,
     Address,
     Webhook,
@@ -48,6 +52,8 @@ impl Kind {
             Self::Subscription => "subscription",
             Self::PayoutOrder => "payout order",
             Self::NcPayout => "payout signed by its merchant",
+            Self::Resource => "x402 resource",
+            Self::Settlement => "x402 settlement",
             Self::Deposit => "deposit",
             Self::Address => "address",
             Self::Webhook => "webhook",
@@ -190,7 +196,9 @@ async fn by_id(
     add(Kind::Link, merchants::link(connection, text).await?);
     add(Kind::Device, merchants::device(connection, text).await?);
     add(Kind::Merchant, merchants::merchant(connection, text, row).await?);
+    add(Kind::Resource, programs::resource(connection, text, row).await?);
     if let Some(row) = row {
+        add(Kind::Settlement, programs::settlement(connection, row).await?);
         add(Kind::Deposit, received::deposit(connection, row).await?);
         add(Kind::Mail, messages::mail(connection, row).await?);
     }
@@ -206,6 +214,7 @@ async fn by_transaction(
     add(Kind::Deposit, received::deposits_by_transaction(connection, hashes).await?);
     add(Kind::PayoutOrder, payouts::orders_by_transaction(connection, hashes).await?);
     add(Kind::NcPayout, payouts::signed_by_transaction(connection, hashes).await?);
+    add(Kind::Settlement, programs::settlements_by_transaction(connection, hashes).await?);
     Ok(())
 }
 

@@ -1,8 +1,6 @@
 //! The accounts that pay: public keys of their own, which no invoice uses.
 
-use std::collections::HashMap;
-
-use crate::app::{Gateway, StartError, realm_of};
+use crate::app::{Gateway, StartError, realm_of, start::Accounts};
 use crate::{
     asset::{
         Family, Network,
@@ -38,10 +36,9 @@ pub enum AccountsNotApart {
 }
 
 const GAS: &str = "gas";
-const X402: &str = "x402";
 
-/// By family; in the sandbox those of the published test seed stand in for missing ones.
-pub(crate) fn payout_keys(config: &Config) -> Result<HashMap<Family, AccountKey>, StartError> {
+/// In the sandbox those of the published test seed stand in for missing ones.
+pub(crate) fn payout_keys(config: &Config) -> Vec<Result<(Family, AccountKey), StartError>> {
     let accounts = &config.payouts.accounts;
     let configured = [
         (Family::Bitcoin, &accounts.bitcoin),
@@ -49,39 +46,40 @@ pub(crate) fn payout_keys(config: &Config) -> Result<HashMap<Family, AccountKey>
         (Family::Dogecoin, &accounts.dogecoin),
         (Family::Evm, &accounts.evm),
     ];
-    let mut keys = HashMap::new();
-    for (family, text) in configured {
+    let read = |(family, text): (Family, &Option<String>)| {
         let realm = realm_of(config, family);
-        let key = parsed(config, Account::Payouts, (family, family.name()), realm, text.as_deref());
-        keys.extend(key?.map(|key| (family, key)));
-    }
-    Ok(keys)
+        let key = parsed(config, Account::Payouts, family, realm, text.as_deref()).transpose()?;
+        let key = key.map(|key| (family, key));
+        Some(key.map_err(|reason| StartError::PayoutAccount { name: family.name(), reason }))
+    };
+    configured.into_iter().filter_map(read).collect()
 }
 
 pub(crate) fn gas_key(config: &Config) -> Result<Option<AccountKey>, StartError> {
     let text = config.payouts.accounts.gas.as_deref();
-    parsed(config, Account::Gas, (Family::Evm, GAS), Realm::Main, text)
+    parsed(config, Account::Gas, Family::Evm, Realm::Main, text)
+        .map_err(|reason| StartError::PayoutAccount { name: GAS, reason })
 }
 
 /// The account of the wallet that pays the gas of x402's settlements.
 pub(crate) fn x402_key(config: &Config) -> Result<Option<AccountKey>, StartError> {
     let text = config.x402.account.as_deref();
-    parsed(config, Account::X402, (Family::Evm, X402), Realm::Main, text)
+    parsed(config, Account::X402, Family::Evm, Realm::Main, text)
+        .map_err(|reason| StartError::X402Account { reason })
 }
 
+/// An error is what is wrong with the key, in words.
 fn parsed(
     config: &Config,
     account: Account,
-    (family, name): (Family, &'static str),
+    family: Family,
     realm: Realm,
     text: Option<&str>,
-) -> Result<Option<AccountKey>, StartError> {
+) -> Result<Option<AccountKey>, String> {
     let of_sandbox =
         || sandbox::spending_key(account, realm, family).filter(|_| config.is_sandbox());
     let Some(text) = text.or_else(of_sandbox) else { return Ok(None) };
-    let key = AccountKey::parse_in(realm, family, text);
-    let reason = |error: crate::asset::address::KeyError| error.to_string();
-    key.map(Some).map_err(|error| StartError::PayoutAccount { name, reason: reason(error) })
+    AccountKey::parse_in(realm, family, text).map(Some).map_err(|error| error.to_string())
 }
 
 /// The account keys of a payout seed, by the names that section `payouts.accounts` has for them.
@@ -100,72 +98,84 @@ pub fn x402_xpub_of(seed: &[u8; SEED_BYTES]) -> Option<String> {
     Account::X402.xpub(seed, Family::Evm, Realm::Main)
 }
 
+/// The families on whose networks payouts are offered.
+fn families_paid_from(config: &Config) -> Vec<Family> {
+    let mut families: Vec<_> = Network::ALL
+        .into_iter()
+        .filter(|network| config.pays_out_on(*network))
+        .map(Network::family)
+        .collect();
+    families.dedup();
+    families
+}
+
 impl Gateway {
     /// The families on whose networks payouts are offered.
     pub(crate) fn families_paid_from(&self) -> Vec<Family> {
-        let mut families: Vec<_> = Network::ALL
-            .into_iter()
-            .filter(|network| self.config.pays_out_on(*network))
-            .map(Network::family)
-            .collect();
-        families.dedup();
-        families
+        families_paid_from(&self.config)
     }
 
     /// The address of the gas wallet, which needs no key to be known: operators send it coins.
     pub fn gas_address(&self) -> Option<String> {
         self.gas_key.as_ref()?.address(0).ok()
     }
+}
 
-    /// Keeps the wallet that pays the gas of x402's settlements apart from all that receives money;
-    /// nothing where x402 is off, and in the sandbox.
-    pub(crate) fn check_x402_apart(&self) -> Result<(), AccountsNotApart> {
-        if self.config.is_sandbox() || !self.config.x402.enabled {
-            return Ok(());
+impl Accounts {
+    /// Faults of the wallet that pays the gas of x402's settlements, which must be apart from all
+    /// that receives money; none where x402 is off, and in the sandbox.
+    pub(crate) fn x402_not_apart(&self, config: &Config) -> Option<AccountsNotApart> {
+        if config.is_sandbox() || !config.x402.enabled {
+            return None;
         }
-        let first = |key: &AccountKey| key.address(0).ok();
-        let own = self.x402_key.as_ref().ok_or(AccountsNotApart::X402Missing)?;
+        let Some(own) = &self.x402 else { return Some(AccountsNotApart::X402Missing) };
         let others = [
-            ("invoices", self.account_keys.get(&Family::Evm)),
-            ("payouts", self.payout_keys.get(&Family::Evm)),
-            ("the gas of payouts", self.gas_key.as_ref()),
+            ("invoices", self.invoices.get(&Family::Evm)),
+            ("payouts", self.payouts.get(&Family::Evm)),
+            ("the gas of payouts", self.gas.as_ref()),
         ];
         let shared =
             others.into_iter().find(|(_, key)| key.is_some_and(|key| first(key) == first(own)));
-        shared.map_or(Ok(()), |(other, _)| Err(AccountsNotApart::X402Shared(other)))
+        shared.map(|(other, _)| AccountsNotApart::X402Shared(other))
     }
 
-    /// Everything that keeps payouts, gas and invoices apart; nothing where payouts are off, and in
-    /// the sandbox.
-    pub(crate) fn check_accounts_apart(&self) -> Result<(), AccountsNotApart> {
-        if self.config.is_sandbox() || !self.config.payouts_enabled() {
-            return Ok(());
+    /// Faults of the accounts of payouts and gas, which must be apart from each other and from
+    /// invoices; none where payouts are off, and in the sandbox.
+    pub(crate) fn payouts_not_apart(&self, config: &Config) -> Vec<AccountsNotApart> {
+        if config.is_sandbox() || !config.payouts_enabled() {
+            return Vec::new();
         }
-        let first = |key: &AccountKey| key.address(0).ok();
-        for family in self.families_paid_from() {
-            let (name, invoices) = (family.name(), self.account_keys.get(&family));
-            let path = |account: Account| account.path(family, realm_of(&self.config, family));
-            let own = self.payout_keys.get(&family).ok_or_else(|| AccountsNotApart::Missing {
-                name,
-                path: path(Account::Payouts).unwrap_or_default(),
-            })?;
-            if invoices.and_then(first) == first(own) {
-                return Err(AccountsNotApart::Shared { name, other: "invoices" });
+        let mut faults = Vec::new();
+        for family in families_paid_from(config) {
+            let missing = |account: Account, name| {
+                let path = account.path(family, realm_of(config, family)).unwrap_or_default();
+                AccountsNotApart::Missing { name, path }
+            };
+            let invoices = self.invoices.get(&family).and_then(first);
+            let own = self.payouts.get(&family);
+            match own {
+                None => faults.push(missing(Account::Payouts, family.name())),
+                Some(own) if invoices == first(own) => {
+                    faults
+                        .push(AccountsNotApart::Shared { name: family.name(), other: "invoices" });
+                }
+                Some(_) => {}
             }
             if family != Family::Evm {
                 continue;
             }
-            let gas = self.gas_key.as_ref().ok_or_else(|| AccountsNotApart::Missing {
-                name: GAS,
-                path: path(Account::Gas).unwrap_or_default(),
-            })?;
-            if invoices.and_then(first) == first(gas) {
-                return Err(AccountsNotApart::Shared { name: GAS, other: "invoices" });
-            }
-            if first(own) == first(gas) {
-                return Err(AccountsNotApart::Shared { name: GAS, other: "payouts" });
+            let shared = |other| AccountsNotApart::Shared { name: GAS, other };
+            match &self.gas {
+                None => faults.push(missing(Account::Gas, GAS)),
+                Some(gas) if invoices == first(gas) => faults.push(shared("invoices")),
+                Some(gas) if own.and_then(first) == first(gas) => faults.push(shared("payouts")),
+                Some(_) => {}
             }
         }
-        Ok(())
+        faults
     }
+}
+
+fn first(key: &AccountKey) -> Option<String> {
+    key.address(0).ok()
 }

@@ -15,7 +15,7 @@ use crate::{
         address::{Account, AccountKey, Realm, evm, sandbox},
     },
     config::ConfigError,
-    merchant::secret::{SEED_BYTES, SealError},
+    merchant::secret::{SEED_BYTES, SealError, SeedUse},
 };
 
 type Seed = SecretBox<[u8; SEED_BYTES]>;
@@ -135,7 +135,7 @@ impl Wallet {
 fn read(gateway: &Gateway, path: &Path) -> Result<Seed, NoWallet> {
     let text = std::fs::read_to_string(path).map_err(NoWallet::Unreadable)?;
     let sealed = hex::decode(text.trim()).map_err(|_| NoWallet::NotHex)?;
-    Ok(gateway.config.seed_keys()?.open_seed(&sealed)?.0)
+    Ok(gateway.config.seed_keys()?.open_seed(SeedUse::Payouts, &sealed)?.0)
 }
 
 fn child(branch: &XPrv, index: u32) -> Option<SigningKey> {
@@ -206,7 +206,7 @@ mod tests {
     fn sealed(seed: &[u8; SEED_BYTES]) -> PathBuf {
         let key = crate::merchant::secret::MasterKey::parse(&"ab".repeat(32)).unwrap();
         let path = std::env::temp_dir().join(format!("seed-{}", uuid::Uuid::now_v7()));
-        std::fs::write(&path, hex::encode(key.seal_seed(seed))).unwrap();
+        std::fs::write(&path, hex::encode(key.seal_seed(SeedUse::Payouts, seed))).unwrap();
         path
     }
 

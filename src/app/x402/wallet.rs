@@ -11,7 +11,7 @@ use crate::{
         address::{Account, Realm, evm, sandbox},
     },
     config::ConfigError,
-    merchant::secret::{SEED_BYTES, SealError},
+    merchant::secret::{SEED_BYTES, SealError, SeedUse},
 };
 
 type Seed = SecretBox<[u8; SEED_BYTES]>;
@@ -55,7 +55,7 @@ impl GasWallet {
             Some(path) => {
                 let text = std::fs::read_to_string(path).map_err(NoGasWallet::Unreadable)?;
                 let sealed = hex::decode(text.trim()).map_err(|_| NoGasWallet::NotHex)?;
-                gateway.config.x402_seed_keys()?.open_seed(&sealed)?.0
+                gateway.config.x402_seed_keys()?.open_seed(SeedUse::X402, &sealed)?.0
             }
             None if is_sandbox => public_seed()?,
             None => return Err(NoGasWallet::NotConfigured),
@@ -139,7 +139,7 @@ mod tests {
     fn sealed(seed: &[u8; SEED_BYTES]) -> PathBuf {
         let key = MasterKey::parse(&"ab".repeat(32)).unwrap();
         let path = std::env::temp_dir().join(format!("x402-seed-{}", uuid::Uuid::now_v7()));
-        std::fs::write(&path, hex::encode(key.seal_seed(seed))).unwrap();
+        std::fs::write(&path, hex::encode(key.seal_seed(SeedUse::X402, seed))).unwrap();
         path
     }
 

@@ -13,6 +13,7 @@ use gateway::{
         address::pool::{self, PoolSigner},
     },
     config::{Config, Part},
+    merchant::secret::SeedUse,
 };
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
@@ -50,7 +51,7 @@ pub struct Export {
     /// Whose addresses: solana or near
     #[arg(long, value_name = "NET", hide_possible_values = true, value_parser = network::parser())]
     network: Network,
-    /// The seed, sealed by gatewayctl payouts seal-seed under this GATEWAY_MASTER_KEY
+    /// The sealed seed of the invoices: invoices.seed of gatewayctl keys
     #[arg(long, value_name = "FILE")]
     seed_file: PathBuf,
     /// The first index; gatewayctl addresses status says which comes next
@@ -106,8 +107,8 @@ impl Fill {
 
 impl Export {
     fn run(self) -> anyhow::Result<Answer> {
-        let keys = Config::load_for(Part::Sealed)?.seed_keys()?;
-        let seed = open_sealed(&self.seed_file, &keys)?;
+        let config = Config::load_for(Part::Nothing)?;
+        let seed = open_sealed(&config, SeedUse::Invoices, &self.seed_file)?;
         let seed = seed.expose_secret().as_slice();
         let file = pool::export(seed, self.network, self.from, self.count)
             .map_err(|error| wrong_usage(error.to_string()))?;

@@ -93,7 +93,11 @@ fn command(hit: &Hit) -> Option<String> {
         Kind::Payment => format!("gatewayctl invoice explain {id}"),
         Kind::PayoutOrder | Kind::NcPayout => format!("gatewayctl payouts explain {id}"),
         Kind::Webhook => format!("gatewayctl deliveries show {id}"),
-        Kind::Subscription | Kind::Event => subject(row.about.as_deref()?)?,
+        Kind::Subscription | Kind::Event | Kind::Settlement => subject(row.about.as_deref()?)?,
+        Kind::Resource => {
+            let (address, _) = row.about.as_deref()?.split_once(", ")?;
+            format!("gatewayctl deposit explain --address {address}")
+        }
         Kind::Deposit => {
             format!("gatewayctl deposit explain {id} --network {}", row.network.as_deref()?)
         }
@@ -115,15 +119,15 @@ fn of_link(merchant: uuid::Uuid, link: &str) -> String {
     format!("gatewayctl invoice list --merchant {merchant} --link {link}")
 }
 
-/// The command for a payment or a payout, by the beginning of its id; an event's subject may be
-/// neither.
+/// The command for a payment, a payout or a resource, by the beginning of its id; the subject of an
+/// event may be none of them.
 fn subject(id: &str) -> Option<String> {
-    let family = match id.split_once('_')?.0 {
-        "pzi" => "invoice",
-        "mpo" | "empo" | "ncp" => "payouts",
+    Some(match id.split_once('_')?.0 {
+        "pzi" => format!("gatewayctl invoice explain {id}"),
+        "mpo" | "empo" | "ncp" => format!("gatewayctl payouts explain {id}"),
+        "pzx" => format!("gatewayctl find {id}"),
         _ => return None,
-    };
-    Some(format!("gatewayctl {family} explain {id}"))
+    })
 }
 
 #[cfg(test)]
@@ -156,6 +160,13 @@ mod tests {
             (Kind::Event, Some("empo_1"), Some("payouts explain empo_1".to_owned())),
             (Kind::Event, Some("pzi_1"), Some("invoice explain pzi_1".to_owned())),
             (Kind::Event, Some("0192f0c12a3b"), None),
+            (
+                Kind::Resource,
+                Some("0x1, https://a/b, c"),
+                Some("deposit explain --address 0x1".to_owned()),
+            ),
+            (Kind::Settlement, Some("pzi_1"), Some("invoice explain pzi_1".to_owned())),
+            (Kind::Settlement, Some("pzx_1"), Some("find pzx_1".to_owned())),
             (Kind::Subscription, Some("pzi_1"), Some("invoice explain pzi_1".to_owned())),
             (Kind::Subscription, None, None),
             (Kind::Deposit, None, Some("deposit explain X --network polygon".to_owned())),

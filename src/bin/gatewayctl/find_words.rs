@@ -4,9 +4,10 @@ use crate::words::database;
 
 pub const FIND: &str = concat!(
     "\
-TEXT is an id (of a payment, payout, recipient, link, subscription, device, event or merchant, a txn_id or withdrawal
-id of /legacy, or a row's id, as messages of the broker and logs have it), an order id, the hash of a transaction, an
-address on a chain, or an e-mail address. Every meaning is listed, up to 20 of each kind, the newest first.
+TEXT is an id (of a payment, payout, recipient, link, subscription, device, event or merchant, of a resource or a
+settlement of x402, a txn_id or withdrawal id of /legacy, or a row's id, as messages of the broker and logs have it),
+an order id, the hash of a transaction, an address on a chain, or an e-mail address. Every meaning is listed, up to
+20 of each kind, the newest first.
 
 Nothing is asked of a node. Of a text that is nothing of ours the exit code is 1. A transaction or an address that is
 not found here, and should be: gatewayctl deposit explain.

@@ -62,7 +62,9 @@ pub fn left_out(more: bool, looked_back_to: Option<DateTime<Utc>>) -> String {
     }
     if let Some(at) = looked_back_to {
         let at = iso_8601(at);
-        text.push_str(&format!("\nOlder ones than {at} were not looked at; name a merchant."));
+        text.push_str(&format!(
+            "\nThose from before {at} were not looked at; of one merchant all are: --merchant ID."
+        ));
     }
     text
 }

@@ -12,7 +12,9 @@ use gateway::{
         keys::{Phrase, PublicKeys, ROLLS_MIN, Seeds, WORDS},
     },
     config::{Config, Part},
+    merchant::secret::SeedUse,
 };
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use secrecy::zeroize::Zeroizing;
 use serde_json::{Value, json};
 
@@ -104,7 +106,8 @@ impl New {
         let words = if self.dice {
             let ask =
                 format!("{ROLLS_MIN} or more rolls of a die, digits from 1 to 6, in one line:");
-            Phrase::from_rolls(&typed(&ask)?)?
+            // The words, which follow from them, are shown as well, with a warning.
+            Phrase::from_rolls(&typed(&ask, Echo::On)?)?
         } else {
             Phrase::generate()?
         };
@@ -119,7 +122,8 @@ impl Restore {
     fn run(self) -> anyhow::Result<Answer> {
         keys_files::make_empty(&self.target.dir)?;
         let sealing = Some(sealing_keys()?);
-        let words = Phrase::parse(&typed(&format!("the {WORDS} words, in one line:"))?)?;
+        let ask = format!("the {WORDS} words, in one line, which is not shown:");
+        let words = Phrase::parse(&typed(&ask, Echo::Off)?)?;
         let made = Made::of(&seeds(&words)?, &self.target, sealing.as_ref())?;
         made.write(&self.target.dir)
     }
@@ -127,14 +131,16 @@ impl Restore {
 
 impl Export {
     fn run(self) -> anyhow::Result<Answer> {
-        let config = Config::load_for(Part::Sealed)?;
-        let (keys, x402_keys) = (config.seed_keys()?, config.x402_seed_keys()?);
-        let open = |name, keys| keys_files::open_sealed(&self.seeds.join(name), keys);
-        let has_x402 = self.seeds.join(keys_files::X402_SEED).exists();
+        let config = Config::load_for(Part::Nothing)?;
+        let open = |of, name| keys_files::open_sealed(&config, of, &self.seeds.join(name));
+        let x402 = self.seeds.join(keys_files::X402_SEED);
+        let has_x402 = x402.try_exists().map_err(|error| {
+            anyhow::anyhow!("whether {} exists cannot be seen: {error}", x402.display())
+        })?;
         let seeds = Seeds {
-            invoices: open(keys_files::INVOICES_SEED, &keys)?,
-            payouts: open(keys_files::PAYOUTS_SEED, &keys)?,
-            x402: has_x402.then(|| open(keys_files::X402_SEED, &x402_keys)).transpose()?,
+            invoices: open(SeedUse::Invoices, keys_files::INVOICES_SEED)?,
+            payouts: open(SeedUse::Payouts, keys_files::PAYOUTS_SEED)?,
+            x402: has_x402.then(|| open(SeedUse::X402, keys_files::X402_SEED)).transpose()?,
         };
         keys_files::make_empty(&self.target.dir)?;
         Made::of(&seeds, &self.target, None)?.write(&self.target.dir)
@@ -143,7 +149,11 @@ impl Export {
 
 fn sealing_keys() -> anyhow::Result<Sealing> {
     let config = Config::load_for(Part::Nothing)?;
-    Ok(Sealing { payouts: config.seed_keys_if_set()?, x402: config.x402_seed_keys_if_set()? })
+    Ok(Sealing {
+        payouts: config.sealing_keys_for(SeedUse::Payouts)?,
+        invoices: config.sealing_keys_for(SeedUse::Invoices)?,
+        x402: config.sealing_keys_for(SeedUse::X402)?,
+    })
 }
 
 fn seeds(words: &Phrase) -> anyhow::Result<Seeds> {
@@ -156,8 +166,10 @@ struct Made {
     files: Vec<NewFile>,
     /// What to do about seeds that no key was there for; empty if all were sealed or none was
     /// asked for.
-    unsealed: &'static str,
+    unsealed: String,
     is_sealed: bool,
+    /// The settings have the account of x402, whose seed was there.
+    has_x402: bool,
 }
 
 impl Made {
@@ -170,7 +182,8 @@ impl Made {
         let sealed = sealing.map(|sealing| contents.sealed(sealing)).unwrap_or_default();
         let is_sealed = !sealed.is_empty();
         files.extend(sealed);
-        Ok(Self { keys, files, unsealed: keys_words::unsealed(sealing), is_sealed })
+        let unsealed = keys_words::unsealed(sealing);
+        Ok(Self { keys, files, unsealed, is_sealed, has_x402: seeds.x402.is_some() })
     }
 
     fn write(&self, dir: &Path) -> anyhow::Result<Answer> {
@@ -191,6 +204,7 @@ impl Made {
             "pool_signer": self.keys.pool_signer,
             "files": self.files.iter().map(|file| &file.name).collect::<Vec<_>>(),
             "sealed": self.is_sealed,
+            "x402": self.has_x402,
         })
     }
 
@@ -205,20 +219,51 @@ impl Made {
         let files = render::table(&["file", "where it goes"], &files.collect::<Vec<_>>());
         let gas = self.keys.of_account(Account::Gas).map(|row| row.first_address.as_str());
         let gas: String = gas.collect();
-        let unsealed = self.unsealed;
+        let unsealed = &self.unsealed;
+        let without = if self.has_x402 { "" } else { keys_words::WITHOUT_X402 };
         format!(
             "{keys}\n{files}\nGas that payouts of tokens need is paid from {gas}.\n\
              Compare the first addresses with a wallet that has the words, and gatewayctl keys restore with these files, before \
-             the first payment.{unsealed}"
+             the first payment.{without}{unsealed}"
         )
     }
 }
 
+/// Whether a terminal shows what is typed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Echo {
+    On,
+    Off,
+}
+
+/// A terminal that shows nothing of what is typed, until this is dropped. After a signal that ends
+/// the program, the shell restores it.
+struct Hidden(Termios);
+
+impl Hidden {
+    fn begin() -> io::Result<Self> {
+        let before = tcgetattr(io::stdin())?;
+        let mut hidden = before.clone();
+        hidden.local_modes.remove(LocalModes::ECHO);
+        // What was typed before the question, and shown, is not its answer.
+        tcsetattr(io::stdin(), OptionalActions::Flush, &hidden)?;
+        Ok(Self(before))
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        // Nothing can be done about a terminal that is gone.
+        let _: rustix::io::Result<()> = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
+    }
+}
+
 /// Reads secret text from stdin: a line from a terminal, everything from elsewhere.
-fn typed(ask: &str) -> anyhow::Result<Zeroizing<String>> {
+fn typed(ask: &str, echo: Echo) -> anyhow::Result<Zeroizing<String>> {
     let mut text = Zeroizing::new(String::new());
     let stdin = io::stdin();
     if stdin.is_terminal() {
+        let _hidden = (echo == Echo::Off).then(Hidden::begin).transpose()?;
         render::to_stderr(&format!("{ask}\n"));
         stdin.read_line(&mut text)?;
     } else {

@@ -1,35 +1,45 @@
 //! Texts of `gatewayctl keys …`: below the flags of its help, and after its answers.
 
-use crate::keys_files::Sealing;
+use crate::keys_files::{INVOICES_SEED, PAYOUTS_SEED, Sealing, X402_SEED};
 
 macro_rules! sealing {
     () => {
         "\n\nEnvironment:\n  \
-         GATEWAY_PAYOUTS__SEED_KEY  64 hex characters that seal payouts.seed and invoices.seed; payout-batch needs the same\n  \
+         GATEWAY_PAYOUTS__SEED_KEY  64 hex characters that seal payouts.seed; payout-batch needs the same\n  \
          GATEWAY_X402__SEED_KEY     64 hex characters that seal x402.seed; x402-settlement needs the same\n  \
-         GATEWAY_MASTER_KEY         seals what has no such key; with neither, that seed is not written"
+         GATEWAY_COLD_SEED_KEY      64 hex characters that seal invoices.seed; no running program may have them\n  \
+         GATEWAY_MASTER_KEY         seals payouts.seed and x402.seed where they have no such key\n\
+         A seed without a key is not written: the words make it again."
     };
 }
 
-const NOTHING_SEALED: &str = "\n\
-No seed was written: neither GATEWAY_PAYOUTS__SEED_KEY nor GATEWAY_MASTER_KEY is set. For payouts, set one and run gatewayctl \
-keys restore with another directory.";
-const NO_X402: &str = "\n\
-x402.seed was not written: neither GATEWAY_X402__SEED_KEY nor GATEWAY_MASTER_KEY is set. For payments of programs, set one and \
-run gatewayctl keys restore with another directory.";
-const NO_PAYOUTS: &str = "\n\
-payouts.seed and invoices.seed were not written: neither GATEWAY_PAYOUTS__SEED_KEY nor GATEWAY_MASTER_KEY is set. For payouts, \
-set one and run gatewayctl keys restore with another directory.";
+/// Follows an answer without the account of x402, whose seed is the only one that may be missing.
+pub const WITHOUT_X402: &str = "\n\
+gateway.toml has no section [x402], as there was no x402.seed: for payments of programs, gatewayctl keys restore makes it of \
+the words.";
 
-/// Follows an answer: the seeds that no key was there for. `None` if none were to be sealed.
-pub fn unsealed(sealing: Option<&Sealing>) -> &'static str {
-    let Some(sealing) = sealing else { return "" };
-    match (&sealing.payouts, &sealing.x402) {
-        (Some(_), Some(_)) => "",
-        (Some(_), None) => NO_X402,
-        (None, Some(_)) => NO_PAYOUTS,
-        (None, None) => NOTHING_SEALED,
+/// Follows an answer: the seeds that no key was there for. Empty if none were to be sealed.
+pub fn unsealed(sealing: Option<&Sealing>) -> String {
+    let Some(sealing) = sealing else { return String::new() };
+    let sentence = |name: &str, keys: &str, purpose: &str| {
+        format!(
+            "\n{name} was not written: {keys}. {purpose}, set one and run gatewayctl keys restore with another directory."
+        )
+    };
+    let mut text = String::new();
+    if sealing.payouts.is_none() {
+        let keys = "neither GATEWAY_PAYOUTS__SEED_KEY nor GATEWAY_MASTER_KEY is set";
+        text += &sentence(PAYOUTS_SEED, keys, "For payouts");
     }
+    if sealing.x402.is_none() {
+        let keys = "neither GATEWAY_X402__SEED_KEY nor GATEWAY_MASTER_KEY is set";
+        text += &sentence(X402_SEED, keys, "For payments of programs");
+    }
+    if sealing.invoices.is_none() {
+        let keys = "GATEWAY_COLD_SEED_KEY is not set";
+        text += &sentence(INVOICES_SEED, keys, "For pools that are made without the words");
+    }
+    text
 }
 
 pub const NEW: &str = concat!(
@@ -52,7 +62,7 @@ Examples:
 
 pub const RESTORE: &str = concat!(
     "\
-Byte for byte what keys new wrote, for the same words, options and sealing key. Run it once before the first
+Byte for byte what keys new wrote, for the same words, options and sealing keys. Run it once before the first
 payment: it proves that the words were written down as they are.
 
 Examples:
@@ -64,12 +74,15 @@ Examples:
 pub const EXPORT: &str = concat!(
     "\
 For gateway.toml and the pools alone, when a file was lost or a pool should be larger. It writes no seed. A
-pool that is in use is continued by gatewayctl addresses export.
+pool that is in use is continued by gatewayctl addresses export. Without x402.seed in that directory,
+gateway.toml has no section [x402].
 
 Example:
   gatewayctl keys export --seeds keys --dir public --pool 50000",
     "\n\nEnvironment:\n  \
-     GATEWAY_PAYOUTS__SEED_KEY  the key that sealed payouts.seed and invoices.seed\n  \
-     GATEWAY_X402__SEED_KEY     the key that sealed x402.seed\n  \
-     GATEWAY_MASTER_KEY         the same, where there is no such key"
+     GATEWAY_PAYOUTS__SEED_KEY  the key that sealed payouts.seed\n  \
+     GATEWAY_X402__SEED_KEY     the key that sealed x402.seed; not needed without that file\n  \
+     GATEWAY_COLD_SEED_KEY      the key that sealed invoices.seed\n  \
+     GATEWAY_MASTER_KEY         the same for payouts.seed and x402.seed, where they have no such key\n\
+     An invoices.seed of an earlier release opens with the key of payouts.seed."
 );

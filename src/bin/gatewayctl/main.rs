@@ -220,7 +220,7 @@ impl Command {
             Self::Deliveries(command) => command.run(&open().await?).await,
             Self::DeadLetters(command) => command.run(&open().await?).await,
             // Both run where the seed is, which need not be where the database is.
-            Self::Payouts(payouts::Payouts::SealSeed(wallet)) => wallet.seal(),
+            Self::Payouts(payouts::Payouts::SealSeed(seal)) => seal.run(),
             Self::Payouts(payouts::Payouts::Accounts(wallet)) => wallet.accounts(),
             Self::Payouts(command) => command.run(&open().await?, json).await,
             Self::Currency(command) => command.run(&open().await?).await,

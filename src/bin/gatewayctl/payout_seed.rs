@@ -4,7 +4,7 @@ use clap::Args;
 use gateway::{
     app::payout::accounts::{x402_xpub_of, xpubs_of},
     config::{Config, Part},
-    merchant::secret::SEED_BYTES,
+    merchant::secret::{SEED_BYTES, SeedUse},
 };
 use serde_json::{Map, json};
 
@@ -18,24 +18,50 @@ pub struct Wallet {
     x402: bool,
 }
 
+#[derive(Args)]
+pub struct Seal {
+    #[command(flatten)]
+    wallet: Wallet,
+    /// For the seed of the invoices, from which pools of addresses are exported
+    #[arg(long, conflicts_with = "x402")]
+    invoices: bool,
+}
+
 impl Wallet {
-    /// Needs the key that seals.
-    pub fn seal(&self) -> anyhow::Result<Answer> {
-        let config = Config::load_for(Part::Sealed)?;
-        let keys = if self.x402 { config.x402_seed_keys()? } else { config.seed_keys()? };
-        let mut seed = read_seed()?;
-        let sealed = hex::encode(keys.current().seal_seed(&seed));
-        seed.fill(0);
-        Ok(Answer::new(json!({ "sealed_seed": sealed }), sealed))
+    pub const fn seed_use(&self) -> SeedUse {
+        if self.x402 { SeedUse::X402 } else { SeedUse::Payouts }
     }
 
     /// Public keys, as sections `payouts.accounts` and `x402` take them.
     pub fn accounts(&self) -> anyhow::Result<Answer> {
-        let config = Config::load_for(Part::Sealed)?;
+        let config = Config::load_for(Part::Nothing)?;
         let mut seed = read_seed()?;
         let answer = if self.x402 { of_x402(&seed) } else { Ok(of_payouts(&config, &seed)) };
         seed.fill(0);
         answer
+    }
+}
+
+impl Seal {
+    /// Needs the key that seals.
+    pub fn run(&self) -> anyhow::Result<Answer> {
+        let config = Config::load_for(Part::Nothing)?;
+        let of = if self.invoices { SeedUse::Invoices } else { self.wallet.seed_use() };
+        let keys = config.sealing_keys_for(of)?.ok_or_else(|| {
+            anyhow::anyhow!("no key is set that seals this seed: set {}", sealing_key(of))
+        })?;
+        let mut seed = read_seed()?;
+        let sealed = hex::encode(keys.current().seal_seed(of, &seed));
+        seed.fill(0);
+        Ok(Answer::new(json!({ "sealed_seed": sealed }), sealed))
+    }
+}
+
+const fn sealing_key(of: SeedUse) -> &'static str {
+    match of {
+        SeedUse::Payouts => "GATEWAY_PAYOUTS__SEED_KEY, or GATEWAY_MASTER_KEY",
+        SeedUse::X402 => "GATEWAY_X402__SEED_KEY, or GATEWAY_MASTER_KEY",
+        SeedUse::Invoices => "GATEWAY_COLD_SEED_KEY",
     }
 }
 

@@ -141,16 +141,19 @@ Examples:
 
 pub const PAYOUTS_SEAL: &str = concat!(
     "\
-No server is asked. It opens under GATEWAY_PAYOUTS__SEED_KEY only, which should be set here and in the
-payout-batch role and nowhere else; without it, under GATEWAY_MASTER_KEY. Only the payout-batch role needs a
-payout seed, and only the machine that exports pools one of theirs. With --x402 it opens under
-GATEWAY_X402__SEED_KEY in the x402-settlement role.
+No server is asked. The file opens for its use alone: a payout seed in the payout-batch role, with --x402 in the
+x402-settlement role, with --invoices for gatewayctl addresses export on the machine that keeps that seed. Each
+has a key of its own, 64 hex characters, which should be set here and in that role and nowhere else.
 
 Examples:
   gatewayctl payouts seal-seed <seed.hex >payout-seed.sealed
-  gatewayctl payouts seal-seed --x402 <x402-seed.hex >x402-seed.sealed",
+  gatewayctl payouts seal-seed --x402 <x402-seed.hex >x402-seed.sealed
+  gatewayctl payouts seal-seed --invoices <invoices-seed.hex >invoices.seed",
     "\n\nEnvironment:\n  \
-     GATEWAY_MASTER_KEY  64 hex characters, the same as the programs have that read the file"
+     GATEWAY_PAYOUTS__SEED_KEY  seals a payout seed\n  \
+     GATEWAY_X402__SEED_KEY     seals one of x402\n  \
+     GATEWAY_COLD_SEED_KEY      seals one of the invoices; no running program may have it\n  \
+     GATEWAY_MASTER_KEY         seals the first two where they have no such key"
 );
 
 pub const PAYOUTS_ACCOUNTS: &str = concat!(
@@ -163,5 +166,5 @@ Examples:
   gatewayctl payouts accounts <seed.hex >>gateway.toml
   gatewayctl payouts accounts --x402 <x402-seed.hex",
     "\n\nEnvironment:\n  \
-     GATEWAY_MASTER_KEY  64 hex characters; GATEWAY_CONFIG names the settings file of test chains"
+     GATEWAY_CONFIG  the settings file, where chains are test chains"
 );

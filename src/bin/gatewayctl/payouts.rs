@@ -75,7 +75,7 @@ pub enum Payouts {
     Limits(payout_limits::Limits),
     /// Seal a wallet's seed (64 bytes in hex, on stdin) for payouts.seed_file
     #[command(after_help = payout_words::PAYOUTS_SEAL)]
-    SealSeed(payout_seed::Wallet),
+    SealSeed(payout_seed::Seal),
     /// Print the accounts of a seed (64 bytes in hex, on stdin) for payouts.accounts
     #[command(after_help = payout_words::PAYOUTS_ACCOUNTS)]
     Accounts(payout_seed::Wallet),
@@ -233,7 +233,7 @@ impl Payouts {
             }
             Self::Resume(at) => at.resume(gateway).await,
             Self::Limits(limits) => limits.run(gateway).await,
-            Self::SealSeed(wallet) => wallet.seal(),
+            Self::SealSeed(seal) => seal.run(),
             Self::Accounts(wallet) => wallet.accounts(),
         }
     }

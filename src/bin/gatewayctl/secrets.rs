@@ -1,6 +1,6 @@
 //! `gatewayctl secrets …`
 
-use std::{fs, path::PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use gateway::{
@@ -13,7 +13,9 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::{
+    keys_files::read_sealed,
     open,
+    payout_seed::Wallet,
     render::{self, Answer, Cell, Tone},
     words,
 };
@@ -39,6 +41,8 @@ pub struct ResealSeed {
     /// The seed as gatewayctl payouts seal-seed printed it
     #[arg(long, value_name = "FILE")]
     seed_file: PathBuf,
+    #[command(flatten)]
+    wallet: Wallet,
 }
 
 impl Secrets {
@@ -185,16 +189,13 @@ async fn walk_orders(gateway: &Gateway, total: i64, json: bool) -> Result<Orders
 impl ResealSeed {
     fn run(self) -> anyhow::Result<Answer> {
         let config = Config::load_for(Part::Sealed)?;
-        let keys = config.seed_keys()?;
-        let path = self.seed_file.display();
-        let text = fs::read_to_string(&self.seed_file)
-            .map_err(|error| anyhow::anyhow!("the seed file {path} cannot be read: {error}"))?;
-        let sealed = hex::decode(text.trim())
-            .map_err(|_| anyhow::anyhow!("the seed file {path} is not hex; is it sealed?"))?;
-        let (seed, by) = keys.open_seed(&sealed)?;
+        let of = self.wallet.seed_use();
+        let keys = config.sealing_keys_for(of)?.unwrap_or(config.master_keys()?);
+        let sealed = read_sealed(&self.seed_file)?;
+        let (seed, by) = keys.open_seed(of, &sealed)?;
         let anew = match by {
             OpenedBy::Current => sealed,
-            OpenedBy::Old => keys.current().seal_seed(seed.expose_secret()),
+            OpenedBy::Old => keys.current().seal_seed(of, seed.expose_secret()),
         };
         let anew = hex::encode(anew);
         let value = json!({ "sealed_seed": anew, "resealed": by == OpenedBy::Old });

@@ -2,7 +2,10 @@
 //! server is asked.
 
 use clap::Subcommand;
-use gateway::config::{Checklist, Line, Origin, Overview, Setting, Shown, State};
+use gateway::{
+    app::refusals,
+    config::{Checklist, Line, Origin, Overview, Setting, Shown, State},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -23,7 +26,10 @@ pub enum Settings {
 impl Settings {
     pub fn run(&self) -> anyhow::Result<Answer> {
         match self {
-            Self::Check => Ok(checked(&Checklist::read()?)),
+            Self::Check => {
+                let told = |config: &_| refusals(config).iter().map(ToString::to_string).collect();
+                Ok(checked(&Checklist::read(told)?))
+            }
             Self::Show => Ok(shown(&Overview::read()?)),
         }
     }

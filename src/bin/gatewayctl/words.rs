@@ -182,10 +182,12 @@ Example:
 
 pub const SECRETS_RESEAL_SEED: &str = concat!(
     "\
-For a seed that the master key seals. One with a key of its own (GATEWAY_PAYOUTS__SEED_KEY) stays as it is.
+For a seed that the master key seals. One with a key of its own (GATEWAY_PAYOUTS__SEED_KEY, with --x402
+GATEWAY_X402__SEED_KEY) stays as it is.
 
-Example:
-  gatewayctl secrets reseal-seed --seed-file payout-seed > payout-seed.new",
+Examples:
+  gatewayctl secrets reseal-seed --seed-file payout-seed > payout-seed.new
+  gatewayctl secrets reseal-seed --x402 --seed-file x402-seed > x402-seed.new",
     both_keys!()
 );
 
@@ -221,13 +223,6 @@ Example:
     database!()
 );
 
-macro_rules! seed {
-    () => {
-        "\n\nEnvironment:\n  \
-         GATEWAY_MASTER_KEY  64 hex characters that sealed the seed; need not be the running programs' key"
-    };
-}
-
 pub const ADDRESSES_STATUS: &str = concat!(
     "\
 Most families derive their addresses from a public key. Solana and NEAR draw them from pools; an empty
@@ -245,10 +240,11 @@ For the machine that keeps the seed: nothing is connected to, and no key leaves 
 network, the first index, every address and a count, signed by a key of the same seed. Its public half
 is printed: name it in addresses.pool_signer of the gateway, once.
 
-Examples:
-  gatewayctl payouts seal-seed <seed.hex >seed.sealed
-  gatewayctl addresses export --network solana --seed-file seed.sealed --from 0 --count 50000 --out solana-0.pool",
-    seed!()
+Example:
+  gatewayctl addresses export --network solana --seed-file invoices.seed --from 0 --count 50000 --out solana-0.pool",
+    "\n\nEnvironment:\n  \
+     GATEWAY_COLD_SEED_KEY  64 hex characters that sealed the seed; no running program may have them\n\
+     A file of an earlier release opens with GATEWAY_PAYOUTS__SEED_KEY or GATEWAY_MASTER_KEY, whichever sealed it."
 );
 
 pub const ADDRESSES_IMPORT: &str = concat!(

@@ -7,6 +7,7 @@ pub mod merchants;
 pub mod messages;
 pub mod payments;
 pub mod payouts;
+pub mod programs;
 pub mod received;
 
 use chrono::{DateTime, Utc};

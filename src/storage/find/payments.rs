@@ -107,21 +107,14 @@ pub async fn subscription(
     Ok(rows.fetch_all(connection).await?)
 }
 
-/// The subscriptions of the newest payments of a subscriber's e-mail address, in lower case. Index:
-/// as [`by_email`].
+/// The subscriptions of a subscriber's e-mail address, in lower case. Index:
+/// `subscription_by_email`.
 pub async fn subscriptions_by_email(
     connection: &mut PgConnection,
     email: &str,
 ) -> Result<Vec<FoundRow>, StorageError> {
     let rows = subscriptions!(
-        "select p.subscription_id
-         from merchant m, lateral (
-             select subscription_id from invoice
-             where merchant_id = m.id and lower(subscriber_email) = $1 and subscriber_email is not null
-             order by created_at desc
-             limit 200
-         ) as p
-         where p.subscription_id is not null",
+        "select id from subscription where lower(email) = $1 order by id desc limit 21",
         email
     );
     Ok(rows.fetch_all(connection).await?)

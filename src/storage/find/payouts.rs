@@ -59,7 +59,8 @@ pub async fn orders_by_transaction(
     Ok(rows.fetch_all(connection).await?)
 }
 
-/// The orders of up to a thousand recipients at an address. Index: `payout_item_by_address`.
+/// The newest orders with a recipient at an address: from each one step to the next older, as an
+/// order may have thousands of them at one. Index: `payout_item_by_address`.
 pub async fn orders_by_recipient(
     connection: &mut PgConnection,
     addresses: &[String],
@@ -67,8 +68,19 @@ pub async fn orders_by_recipient(
     let rows = orders!(
         "select r.order_id
          from unnest($1::text[]) as wanted, lateral (
-             select order_id from payout_item where address = wanted limit 1000
-         ) as r",
+             with recursive newest (order_id, place) as (
+                 select (select order_id from payout_item where address = wanted order by order_id desc limit 1), 1
+                 union all
+                 select (select i.order_id from payout_item i
+                         where i.address = wanted and i.order_id < newest.order_id
+                         order by i.order_id desc limit 1),
+                        place + 1
+                 from newest
+                 where newest.order_id is not null and place <= 21
+             )
+             select order_id from newest
+         ) as r
+         where r.order_id is not null",
         addresses
     );
     Ok(rows.fetch_all(connection).await?)
@@ -114,7 +126,8 @@ pub async fn signed_by_transaction(
     Ok(rows.fetch_all(connection).await?)
 }
 
-/// The payouts of up to a thousand recipients at an address. Index: `nc_payout_output_by_address`.
+/// The newest payouts with a recipient at an address, as [`orders_by_recipient`]. Index:
+/// `nc_payout_output_by_address`.
 pub async fn signed_by_recipient(
     connection: &mut PgConnection,
     addresses: &[String],
@@ -122,8 +135,19 @@ pub async fn signed_by_recipient(
     let rows = signed_by_merchants!(
         "select r.payout_id
          from unnest($1::text[]) as wanted, lateral (
-             select payout_id from nc_payout_output where address = wanted limit 1000
-         ) as r",
+             with recursive newest (payout_id, place) as (
+                 select (select payout_id from nc_payout_output where address = wanted order by payout_id desc limit 1), 1
+                 union all
+                 select (select o.payout_id from nc_payout_output o
+                         where o.address = wanted and o.payout_id < newest.payout_id
+                         order by o.payout_id desc limit 1),
+                        place + 1
+                 from newest
+                 where newest.payout_id is not null and place <= 21
+             )
+             select payout_id from newest
+         ) as r
+         where r.payout_id is not null",
         addresses
     );
     Ok(rows.fetch_all(connection).await?)

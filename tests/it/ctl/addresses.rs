@@ -6,7 +6,7 @@ use gateway::{
         Network,
         address::pool::{self, PoolSigner},
     },
-    merchant::secret::{MasterKey, SEED_BYTES},
+    merchant::secret::{MasterKey, SEED_BYTES, SeedUse},
 };
 use serde_json::{Value, json};
 use support::{
@@ -65,9 +65,9 @@ async fn state(ctl: &Ctl, family: &str) -> Value {
 async fn an_export_needs_no_server_and_its_file_fills_the_pool() {
     with_database(|ctl, database| async move {
         let scratch = Scratch::new();
-        let offline = Ctl::default().with("GATEWAY_MASTER_KEY", MASTER_KEY);
-        let fed =
-            offline.run_with_input(&["payouts", "seal-seed"], &hex::encode(SEED)).await.expect_ok();
+        let offline = Ctl::default().with("GATEWAY_COLD_SEED_KEY", MASTER_KEY);
+        let seal = ["payouts", "seal-seed", "--invoices"];
+        let fed = offline.run_with_input(&seal, &hex::encode(SEED)).await.expect_ok();
         let sealed = written(&scratch, &fed.stdout);
         let out = scratch.fresh("near");
         let out = out.to_str().unwrap();
@@ -299,6 +299,8 @@ async fn after_a_lost_database_a_pool_continues_far_above_the_assigned_indices()
 #[test]
 fn a_sealed_seed_opens_under_its_own_key_alone() {
     let key = MasterKey::parse(MASTER_KEY).unwrap();
-    assert!(key.open_seed(&key.seal_seed(&SEED)).is_ok());
-    assert!(MasterKey::parse(&"11".repeat(32)).unwrap().open_seed(&key.seal_seed(&SEED)).is_err());
+    let of = SeedUse::Invoices;
+    let sealed = key.seal_seed(of, &SEED);
+    assert!(key.open_seed(of, &sealed).is_ok());
+    assert!(MasterKey::parse(&"11".repeat(32)).unwrap().open_seed(of, &sealed).is_err());
 }

@@ -177,6 +177,17 @@ async fn a_payout_order_is_found_by_its_recipients_and_transactions() {
         assert_eq!(found["found"][0]["state"], "completed");
         assert_eq!(found["found"][0]["command"], format!("gatewayctl payouts explain {id}"));
 
+        // Of thousands of rows at one address the newest orders are listed, each once.
+        let many = "
+            insert into payout_item (id, item_id, order_id, batch_id, row_number, address, amount, net_amount)
+            select gen_random_uuid(), 'more' || n, order_id, batch_id, n + 100, address, amount, net_amount
+            from payout_item, generate_series(1, 2000) as n where row_number = 1";
+        stack.sql(many).await;
+        let first = "select address from payout_item where row_number = 1";
+        let found = ctl.json(&["find", &one(&stack, first).await]).await;
+        assert_eq!(found["found"].as_array().unwrap().len(), 1, "{found}");
+        assert_eq!((&found["found"][0]["id"], &found["more"]), (&json!(id), &json!(false)));
+
         let withdrawal =
             "insert into legacy_withdrawal (payout_order_id, merchant_id, withdrawal_id)
             select id, merchant_id, 'CWFAKE0000000000000000000A' from payout_order";
@@ -247,8 +258,131 @@ async fn links_devices_subscribers_and_accounts_are_found_by_id_and_by_email() {
         assert_eq!(states, ["invited", "active", "pending", "refused for good 2 times"]);
         let explained = ctl.json(&["invoice", "explain", "CPFAKE0000000000000000000A"]).await;
         assert_eq!(explained["payment_id"], id.as_str());
+        // A subscriber who has no payment yet.
+        stack.sql("update invoice set subscriber_email = null, subscription_id = null").await;
+        let found = told(&ctl, "Ada@example.com").await;
+        assert!(found.contains(&hit("subscription", "pzs_0", "e-mail")), "{found:?}");
     })
     .await;
+}
+
+/// A resource with a payment that was settled by its second transaction, one that failed, and the
+/// deposit that the first caused. The second deposit takes the place of an earlier row.
+const SOLD_TO_PROGRAMS: &str = "
+    insert into deposit_address (id, family, address, match_key, derivation_index, network)
+    values ('00000000-0000-7000-8000-0000000000a0', 'evm', '0xAbCd000000000000000000000000000000000001',
+            '0xabcd000000000000000000000000000000000001', 4000000, 'polygon');
+    insert into x402_resource (id, resource_id, merchant_id, address_id, url, description, mime_type, price, networks,
+                               timeout_seconds, listed)
+    select '00000000-0000-7000-8000-0000000000b0', 'pzx_0', id, '00000000-0000-7000-8000-0000000000a0',
+           'https://api.example/weather', 'Weather', 'application/json', 0.01, '{polygon}', 60, true
+    from merchant;
+    insert into x402_settlement (id, merchant_id, address_id, network, asset, payer, nonce, amount, call_sha256, call,
+                                 valid_before, state, reason, sender, tx_nonce, tx_hash, gas_usd, signed_at, ended_at)
+    select ('00000000-0000-7000-8000-0000000000c' || n)::uuid, m.id, '00000000-0000-7000-8000-0000000000a0', 'polygon',
+           '0xtoken', '0xpayer', sha256(n::text::bytea), 10000, sha256('call'), 'call', 4000000000, s.state, s.reason,
+           '0xgas', n, '0x' || repeat(n::text, 63) || 'b', 0.01, now(), now()
+    from merchant m, (values (1, 'settled', null), (2, 'failed', 'invalid_transaction_state')) as s (n, state, reason);
+    insert into x402_version (settlement_id, version, raw, tx_hash, fee_rate, tip)
+    select s.id, v, 'raw', case when v = 1 then left(s.tx_hash, -1) || 'a' else s.tx_hash end, 1, 1
+    from x402_settlement s, generate_series(1, 2) as v;
+    insert into deposit (id, network, deposit_key, tx_hash, address_id, amount, amount_text, first_seen_at, state, replaces)
+    values ('00000000-0000-7000-8000-0000000000d1', 'polygon', 'one', '0x' || repeat('d', 64),
+            '00000000-0000-7000-8000-0000000000a0', 10000, '10000', now(), 'withdrawn', null),
+           ('00000000-0000-7000-8000-0000000000d2', 'polygon', 'two', '0x' || repeat('e', 64),
+            '00000000-0000-7000-8000-0000000000a0', 10000, '10000', now(), 'seen', '00000000-0000-7000-8000-0000000000d1')";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_programs_pay_for_is_found_by_its_ids_transactions_address_and_deposits() {
+    with_stack(|stack| async move {
+        let (ctl, merchant) = (Ctl::of(&stack), stack.merchant().await);
+        stack.sql(SOLD_TO_PROGRAMS).await;
+        let shop = merchant.new.id.to_string();
+        let (resource, address) = ("pzx_0", "0xAbCd000000000000000000000000000000000001");
+        let settlement = |n: u8| format!("00000000-0000-7000-8000-0000000000c{n}");
+        let hash = |n: u8, version: char| format!("0x{}{version}", n.to_string().repeat(63));
+        for (text, what, id, by, state, about) in [
+            (
+                resource,
+                "x402 resource",
+                resource,
+                "id",
+                "on sale, listed",
+                format!("{address}, https://api.example/weather"),
+            ),
+            (
+                &settlement(1),
+                "x402 settlement",
+                &settlement(1),
+                "id",
+                "settled",
+                resource.to_owned(),
+            ),
+            (
+                &settlement(2),
+                "x402 settlement",
+                &settlement(2),
+                "id",
+                "failed: invalid_transaction_state",
+                resource.to_owned(),
+            ),
+            (
+                &hash(1, 'b'),
+                "x402 settlement",
+                &settlement(1),
+                "transaction",
+                "settled",
+                resource.to_owned(),
+            ),
+            (
+                &hash(1, 'a'),
+                "x402 settlement",
+                &settlement(1),
+                "transaction",
+                "settled, replaced by another transaction",
+                resource.to_owned(),
+            ),
+            (
+                &hash(2, 'b'),
+                "x402 settlement",
+                &settlement(2),
+                "transaction",
+                "failed: invalid_transaction_state",
+                resource.to_owned(),
+            ),
+            (address, "address", address, "address", "for a resource", resource.to_owned()),
+            (&hash_of('e'), "deposit", &hash_of('e'), "transaction", "seen", resource.to_owned()),
+            (
+                "00000000-0000-7000-8000-0000000000d1",
+                "deposit",
+                &hash_of('d'),
+                "id",
+                "withdrawn, replaced",
+                resource.to_owned(),
+            ),
+        ] {
+            let found = ctl.json(&["find", text]).await;
+            let hits = found["found"].as_array().unwrap();
+            assert_eq!(hits.len(), 1, "{text}: {found}");
+            for (name, expected) in [
+                ("what", what),
+                ("id", id),
+                ("found_by", by),
+                ("state", state),
+                ("about", &about),
+                ("merchant_id", &shop),
+            ] {
+                assert_eq!(hits[0][name], expected, "{text}: {name}");
+            }
+        }
+        let command = format!("gatewayctl deposit explain --address {address}");
+        assert_eq!(ctl.json(&["find", resource]).await["found"][0]["command"], command);
+    })
+    .await;
+}
+
+fn hash_of(letter: char) -> String {
+    format!("0x{}", letter.to_string().repeat(64))
 }
 
 #[tokio::test(flavor = "multi_thread")]

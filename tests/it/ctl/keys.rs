@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, os::unix::fs::PermissionsExt, path::Path, proce
 
 use gateway::{
     asset::keys::WORDS,
-    merchant::secret::{MasterKey, SealError},
+    merchant::secret::{MasterKey, SealError, SeedUse},
 };
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
@@ -12,7 +12,10 @@ use support::{
     client::ctl::Ctl,
     server::{processes::program, scratch::Scratch, stack::MASTER_KEY},
 };
-use tokio::process::Command;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    process::Command,
+};
 
 use super::with_database;
 
@@ -26,8 +29,18 @@ const SEED_OF_PAYOUTS: &str = "6e5f8a82bd81abedc4d1912d830e7195a2791f234fb1a6292
 const SEED_OF_X402: &str = "39e4b7f820437af8dafb10a206c074f3fe6498b77233d2d16e7e9414e333f99f\
                             384539aef80377cbf6b9402f87478051de2bd2cae9782ef0a0e7bd84063f61b5";
 
+/// Seals the seed of the invoices; no running program has it.
+const COLD_KEY: &str = "33333333333333333333333333333333c0ffee5eedc0ffee5eedc0ffee5eed00";
+/// Keys of a cold machine, which knows of no master key.
+const PAYOUTS_KEY: &str = "2222222222222222222222222222222222222222222222222222222222222222";
+/// The seed of `ABANDON` as an earlier release sealed it under `PAYOUTS_KEY`, by another
+/// implementation of the cipher.
+const EARLIER_INVOICES: &str = "01ddd877d4f608dde56ef3f610decf2db3b64d2b5be1e365d9016871a2a60969ddf8953ac542ab40bd2a433a469420f8\
+                                002de63ef57c47a6e2568484dd049baf119feabd3cda611e51e635fd26a71f2e661f890c18fc5f4ac4cb2fa289ef6071\
+                                713097239927dfb2a3";
+
 fn sealing() -> Ctl {
-    Ctl::default().with("GATEWAY_MASTER_KEY", MASTER_KEY)
+    Ctl::default().with("GATEWAY_MASTER_KEY", MASTER_KEY).with("GATEWAY_COLD_SEED_KEY", COLD_KEY)
 }
 
 fn fresh(scratch: &Scratch) -> String {
@@ -58,6 +71,7 @@ async fn on_terminal(arguments: &str) -> String {
     let mut script = Command::new("script");
     script.args(["-qec", &line, "/dev/null"]).env_clear();
     script.env("PATH", std::env::var("PATH").unwrap()).env("GATEWAY_MASTER_KEY", MASTER_KEY);
+    script.env("GATEWAY_COLD_SEED_KEY", COLD_KEY);
     script.stdin(Stdio::null()).kill_on_drop(true);
     let output = script.output().await.unwrap();
     let shown = String::from_utf8(output.stdout).unwrap();
@@ -141,21 +155,33 @@ async fn the_files_of_published_words_start_a_gateway_with_the_published_address
 }
 
 #[tokio::test]
-async fn the_seed_of_payouts_is_another_one_and_opens_under_its_key_alone() {
-    let (scratch, own_key) = (Scratch::new(), "22".repeat(32));
+async fn each_seed_opens_under_its_own_key_for_its_own_use() {
+    let scratch = Scratch::new();
     let dir = fresh(&scratch);
-    let ctl = sealing().with("GATEWAY_PAYOUTS__SEED_KEY", &own_key);
+    let ctl = sealing().with("GATEWAY_PAYOUTS__SEED_KEY", PAYOUTS_KEY);
     restore(&ctl, ABANDON, &dir).await.expect_ok();
     let files = files(&dir);
-    let open = |key: &str, name: &str| {
+    let open = |key: &str, of: SeedUse, name: &str| {
         let sealed = hex::decode(files[name].trim()).unwrap();
-        let seed = MasterKey::parse(key).unwrap().open_seed(&sealed);
+        let seed = MasterKey::parse(key).unwrap().open_seed(of, &sealed);
         seed.map(|seed| hex::encode(seed.expose_secret()))
     };
-    assert_eq!(open(&own_key, "payouts.seed").as_deref(), Ok(SEED_OF_PAYOUTS));
-    assert_ne!(open(&own_key, "invoices.seed").unwrap(), SEED_OF_PAYOUTS);
-    assert_eq!(open(MASTER_KEY, "payouts.seed"), Err(SealError::DoesNotOpen));
-    assert_eq!(open(MASTER_KEY, "x402.seed").as_deref(), Ok(SEED_OF_X402));
+    let (payouts, invoices, x402) = (SeedUse::Payouts, SeedUse::Invoices, SeedUse::X402);
+    assert_eq!(open(PAYOUTS_KEY, payouts, "payouts.seed").as_deref(), Ok(SEED_OF_PAYOUTS));
+    assert_eq!(open(MASTER_KEY, x402, "x402.seed").as_deref(), Ok(SEED_OF_X402));
+    assert_ne!(open(COLD_KEY, invoices, "invoices.seed").unwrap(), SEED_OF_PAYOUTS);
+    for (key, of, name) in [
+        (MASTER_KEY, payouts, "payouts.seed"),
+        // What a running program holds does not open the seed of the invoices.
+        (PAYOUTS_KEY, invoices, "invoices.seed"),
+        (MASTER_KEY, invoices, "invoices.seed"),
+        // A file in the place of another does not open there.
+        (MASTER_KEY, payouts, "x402.seed"),
+        (PAYOUTS_KEY, x402, "payouts.seed"),
+        (COLD_KEY, payouts, "invoices.seed"),
+    ] {
+        assert_eq!(open(key, of, name), Err(SealError::DoesNotOpen), "{name} {of:?}");
+    }
     // The accounts in the settings are of the sealed seed, and the programs' own command says so.
     let accounts = ctl.run_with_input(&["payouts", "accounts"], SEED_OF_PAYOUTS).await.expect_ok();
     for line in accounts.stdout.lines().filter(|line| line.contains(" = ")) {
@@ -170,35 +196,155 @@ async fn the_seed_of_payouts_is_another_one_and_opens_under_its_key_alone() {
 #[tokio::test]
 async fn a_seed_without_a_key_is_not_written_and_the_answer_says_which() {
     let (scratch, key) = (Scratch::new(), "22".repeat(32));
-    for (setting, missing, written) in [
-        ("GATEWAY_PAYOUTS__SEED_KEY", "x402.seed was not written", "payouts.seed"),
-        ("GATEWAY_X402__SEED_KEY", "payouts.seed and invoices.seed were not", "x402.seed"),
+    let seeds = ["payouts.seed", "x402.seed", "invoices.seed"];
+    for (setting, sealed) in [
+        ("GATEWAY_PAYOUTS__SEED_KEY", &["payouts.seed"][..]),
+        ("GATEWAY_X402__SEED_KEY", &["x402.seed"]),
+        ("GATEWAY_COLD_SEED_KEY", &["invoices.seed"]),
+        // The master key is in every running program.
+        ("GATEWAY_MASTER_KEY", &["payouts.seed", "x402.seed"]),
     ] {
         let dir = fresh(&scratch);
         let made = restore(&Ctl::default().with(setting, &key), ABANDON, &dir).await.expect_ok();
-        assert!(made.stdout.contains(missing), "{made:?}");
         let files = files(&dir);
-        assert!(files.contains_key(written), "{files:?}");
-        assert_eq!(files.contains_key("x402.seed"), written == "x402.seed");
+        for seed in seeds {
+            let is_sealed = sealed.contains(&seed);
+            assert_eq!(files.contains_key(seed), is_sealed, "{setting} {seed}");
+            let is_told = made.stdout.contains(&format!("{seed} was not written"));
+            assert_eq!(is_told, !is_sealed, "{setting} {seed}: {made:?}");
+        }
     }
 }
 
 #[tokio::test]
-async fn an_export_writes_the_public_files_again_and_no_seed() {
-    let (scratch, ctl) = (Scratch::new(), sealing());
-    let [dir, public, other] = [(); 3].map(|()| fresh(&scratch));
-    restore(&ctl, ABANDON, &dir).await.expect_ok();
-    let arguments = ["keys", "export", "--pool", "5", "--seeds", &dir, "--dir", &public];
-    let exported = ctl.json(&arguments).await;
+async fn a_key_that_protects_nothing_seals_nothing() {
+    let scratch = Scratch::new();
+    let (zero, other) = ("00".repeat(32), "44".repeat(32));
+    for (settings, fault) in [
+        (&[("GATEWAY_MASTER_KEY", zero.as_str())][..], "GATEWAY_MASTER_KEY is all zeros"),
+        (&[("GATEWAY_PAYOUTS__SEED_KEY", &zero)], "GATEWAY_PAYOUTS__SEED_KEY is all zeros"),
+        (&[("GATEWAY_X402__SEED_KEY", &zero)], "GATEWAY_X402__SEED_KEY is all zeros"),
+        (&[("GATEWAY_COLD_SEED_KEY", &zero)], "GATEWAY_COLD_SEED_KEY is all zeros"),
+        (&[("GATEWAY_COLD_SEED_KEY", "hunter2")], "GATEWAY_COLD_SEED_KEY is not 64 hex characters"),
+        (
+            &[("GATEWAY_MASTER_KEY", &other), ("GATEWAY_X402__SEED_KEY", &other)],
+            "GATEWAY_X402__SEED_KEY must not be GATEWAY_MASTER_KEY",
+        ),
+        (
+            &[("GATEWAY_MASTER_KEY", &other), ("GATEWAY_COLD_SEED_KEY", &other)],
+            "GATEWAY_COLD_SEED_KEY must not be GATEWAY_MASTER_KEY",
+        ),
+        (
+            &[("GATEWAY_PAYOUTS__SEED_KEY", &other), ("GATEWAY_COLD_SEED_KEY", &other)],
+            "GATEWAY_COLD_SEED_KEY must not be GATEWAY_PAYOUTS__SEED_KEY",
+        ),
+        (
+            &[("GATEWAY_X402__SEED_KEY", &other), ("GATEWAY_COLD_SEED_KEY", &other)],
+            "GATEWAY_COLD_SEED_KEY must not be GATEWAY_X402__SEED_KEY",
+        ),
+    ] {
+        let ctl = settings.iter().fold(Ctl::default(), |ctl, (name, key)| ctl.with(name, key));
+        let dir = fresh(&scratch);
+        let refused = restore(&ctl, ABANDON, &dir).await.expect_failure(fault);
+        assert!(!refused.stderr.contains("hunter2"), "{refused:?}");
+    }
+}
+
+/// No machine that keeps these files knows the master key of the running programs.
+#[tokio::test]
+async fn an_export_writes_the_public_files_again_and_no_seed_without_a_master_key() {
+    let scratch = Scratch::new();
+    let ctl = Ctl::default()
+        .with("GATEWAY_PAYOUTS__SEED_KEY", PAYOUTS_KEY)
+        .with("GATEWAY_COLD_SEED_KEY", COLD_KEY);
+    let both = ctl.clone().with("GATEWAY_X402__SEED_KEY", &"44".repeat(32));
+    let [dir, public, without, other] = [(); 4].map(|()| fresh(&scratch));
+    restore(&both, ABANDON, &dir).await.expect_ok();
+    let export = |to: &str| {
+        let arguments = ["keys", "export", "--pool", "5", "--seeds", &dir, "--dir", to];
+        arguments.map(ToOwned::to_owned)
+    };
+    let run = async |ctl: &Ctl, to: &str| {
+        let arguments = export(to);
+        ctl.run(&arguments.each_ref().map(String::as_str)).await
+    };
+    run(&both, &public).await.expect_ok();
     let mut wanted = files(&dir);
     wanted.retain(|name, _| !name.ends_with(".seed"));
     assert_eq!(files(&public), wanted);
-    assert_eq!(exported["sealed"], false);
-    let arguments = ["keys", "export", "--seeds", &dir, "--dir", &other];
-    let wrong = Ctl::default().with("GATEWAY_MASTER_KEY", &"11".repeat(32));
-    wrong.run(&arguments).await.expect_failure("does not open");
-    Ctl::default().run(&arguments).await.expect_failure("GATEWAY_MASTER_KEY");
+
+    run(&ctl, &other).await.expect_failure("set GATEWAY_X402__SEED_KEY, or GATEWAY_MASTER_KEY");
+    run(&Ctl::default(), &other).await.expect_failure("set GATEWAY_COLD_SEED_KEY");
+    let wrong = both.clone().with("GATEWAY_COLD_SEED_KEY", &"11".repeat(32));
+    run(&wrong, &other).await.expect_failure("does not open: another key sealed it");
     assert!(!Path::new(&other).exists());
+
+    // Without the seed of x402 its key is not asked for, and the answer says what is missing.
+    std::fs::remove_file(format!("{dir}/x402.seed")).unwrap();
+    let told = run(&ctl, &without).await.expect_ok().stdout;
+    assert!(
+        told.contains("gateway.toml has no section [x402], as there was no x402.seed"),
+        "{told}"
+    );
+    assert!(!files(&without)["gateway.toml"].contains("[x402]"));
+    let arguments = export(&other);
+    let arguments = arguments.each_ref().map(String::as_str);
+    let exported = ctl.json(&arguments).await;
+    assert_eq!((&exported["sealed"], &exported["x402"]), (&json!(false), &json!(false)));
+}
+
+#[tokio::test]
+async fn a_pool_is_exported_with_the_key_of_the_invoices_or_the_one_that_an_earlier_release_took() {
+    let scratch = Scratch::new();
+    let dir = fresh(&scratch);
+    let cold = Ctl::default().with("GATEWAY_COLD_SEED_KEY", COLD_KEY);
+    restore(&cold, ABANDON, &dir).await.expect_ok();
+    let pool = files(&dir)["near-0.pool"].clone();
+    let earlier = scratch.fresh("earlier");
+    std::fs::write(&earlier, EARLIER_INVOICES).unwrap();
+    let export = async |ctl: &Ctl, seed: &str| {
+        let out = fresh(&scratch);
+        let arguments = ["addresses", "export", "--network", "near", "--seed-file", seed];
+        let arguments = [&arguments[..], &["--from", "0", "--count", "5", "--out", &out]].concat();
+        (ctl.run(&arguments).await, out)
+    };
+    let own = format!("{dir}/invoices.seed");
+    let of_payouts = Ctl::default().with("GATEWAY_PAYOUTS__SEED_KEY", PAYOUTS_KEY);
+    let earlier = earlier.to_str().unwrap();
+    for (ctl, seed) in [(&cold, own.as_str()), (&of_payouts, earlier)] {
+        let (ran, out) = export(ctl, seed).await;
+        ran.expect_ok();
+        assert_eq!(std::fs::read_to_string(out).unwrap(), pool, "{seed}");
+    }
+    for (ctl, fault) in
+        [(&of_payouts, "does not open"), (&Ctl::default(), "no key is set that opens")]
+    {
+        export(ctl, &own).await.0.expect_failure(fault);
+    }
+}
+
+#[tokio::test]
+async fn a_terminal_does_not_show_the_words_that_are_typed() {
+    let scratch = Scratch::new();
+    let dir = fresh(&scratch);
+    let line = format!("{} keys restore --pool 5 --dir {dir}", program("gatewayctl").display());
+    let mut script = Command::new("script");
+    // Without a terminal of its own, script would turn the echo off itself.
+    script.args(["-q", "-E", "always", "-ec", &line, "/dev/null"]).env_clear();
+    script.env("PATH", std::env::var("PATH").unwrap());
+    script.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+    let mut child = script.spawn().unwrap();
+    let (mut typing, mut screen) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    let mut shown = Vec::new();
+    while !String::from_utf8_lossy(&shown).contains("in one line") {
+        assert_ne!(screen.read_buf(&mut shown).await.unwrap(), 0, "{shown:?}");
+    }
+    typing.write_all(format!("{ABANDON}\n").as_bytes()).await.unwrap();
+    screen.read_to_end(&mut shown).await.unwrap();
+    let (ended, shown) = (child.wait().await.unwrap(), String::from_utf8(shown).unwrap());
+    assert!(ended.success(), "{shown}");
+    assert!(!shown.contains("abandon"), "{shown}");
+    assert!(files(&dir).contains_key("gateway.toml"));
 }
 
 #[tokio::test]
@@ -216,7 +362,9 @@ async fn keys_replace_nothing_and_wrong_words_are_named() {
     assert!(files(&dir).is_empty());
     // Without a key that seals there is nothing but public files.
     let made = restore(&ctl, ABANDON, &dir).await.expect_ok();
-    assert!(made.stdout.contains("No seed was written"), "{made:?}");
+    for seed in ["payouts.seed", "x402.seed", "invoices.seed"] {
+        assert!(made.stdout.contains(&format!("{seed} was not written")), "{made:?}");
+    }
     let before = files(&dir);
     assert!(!before.keys().any(|name| name.ends_with(".seed")), "{before:?}");
     let refused = restore(&ctl, ABANDON, &dir).await;

@@ -370,7 +370,7 @@ async fn a_seed_is_sealed_from_stdin_and_nothing_of_it_is_shown() {
         let sealed = sealed.trim();
         assert!(sealed.len() > 128 && sealed.bytes().all(|b| b.is_ascii_hexdigit()), "{sealed}");
         assert!(!sealed.contains("5a5a5a"), "{sealed}");
-        // The same bytes each time, so that files can be compared.
+        // Always the same bytes, so that whoever restores a seed can compare them.
         let again =
             ctl.run_with_input(&["--json", "payouts", "seal-seed"], &seed).await.expect_ok();
         assert_eq!(again.json()["sealed_seed"], sealed);

@@ -5,7 +5,7 @@ use gateway::{
     config::Config,
     merchant::{
         WebhookSecret,
-        secret::{MasterKey, SEED_BYTES},
+        secret::{MasterKey, SEED_BYTES, SeedUse},
     },
 };
 use secrecy::ExposeSecret;
@@ -133,12 +133,12 @@ async fn resealing_a_seed_prints_nothing_secret() {
     let file = folder.fresh("seed");
     let seed = [9; SEED_BYTES];
     let old = MasterKey::parse(MASTER_KEY).unwrap();
-    std::fs::write(&file, hex::encode(old.seal_seed(&seed))).unwrap();
+    std::fs::write(&file, hex::encode(old.seal_seed(SeedUse::Payouts, &seed))).unwrap();
     let ctl = Ctl::default()
         .with("GATEWAY_MASTER_KEY", NEW_KEY)
         .with("GATEWAY_MASTER_KEY_OLD", MASTER_KEY);
     let anew = ctl.json(&["secrets", "reseal-seed", "--seed-file", file.to_str().unwrap()]).await;
     let sealed = hex::decode(anew["sealed_seed"].as_str().unwrap()).unwrap();
     let new = MasterKey::parse(NEW_KEY).unwrap();
-    assert_eq!(new.open_seed(&sealed).unwrap().expose_secret(), &seed);
+    assert_eq!(new.open_seed(SeedUse::Payouts, &sealed).unwrap().expose_secret(), &seed);
 }

@@ -2,6 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use gateway::{
+    asset::{
+        Family,
+        address::{Account, Realm},
+    },
+    merchant::secret::SEED_BYTES,
+};
 use serde_json::{Value, json};
 use support::{client::ctl::Ctl, server::scratch::Scratch};
 
@@ -149,4 +156,106 @@ async fn the_check_list_of_production_says_for_each_line_what_to_do() {
     let broken = lines.iter().filter(|line| line["state"] == "broken");
     let subjects: Vec<_> = broken.map(|line| line["check"].as_str().unwrap()).collect();
     assert_eq!(subjects, ["profile", "names", "passwords", "webhooks"], "{list}");
+}
+
+/// The lines of the check-list that are not fine, as subject, state and text.
+async fn not_fine(ctl: &Ctl) -> (i32, Vec<[String; 3]>) {
+    let ran = ctl.run(&["--json", "config", "check"]).await;
+    let list = ran.json();
+    let lines = list["checks"].as_array().unwrap().iter();
+    let text = |line: &Value, name: &str| line[name].as_str().unwrap().to_owned();
+    let lines = lines.map(|line| ["check", "state", "detail"].map(|name| text(line, name)));
+    (ran.code, lines.filter(|[_, state, _]| state != "ok").collect())
+}
+
+#[tokio::test]
+async fn the_check_list_has_what_a_start_refuses_later_and_the_start_refuses_the_same() {
+    let followed = sound()
+        .with("GATEWAY_CHAINS__POLYGON__SOURCE", "node")
+        .with("GATEWAY_CHAINS__POLYGON__RPC_URL", "http://127.0.0.1:1");
+    let of_invoices = Account::Invoices.xpub(&[8; SEED_BYTES], Family::Evm, Realm::Main).unwrap();
+    let keyed = followed.with("GATEWAY_ADDRESSES__EVM", &of_invoices);
+    let zero = format!("0x{}", "0".repeat(40));
+    for (ctl, faults) in [
+        (
+            sound().with("GATEWAY_ADDRESSES__EVM", "xpub-of-ours"),
+            &["the evm key in section addresses is not an extended public key"][..],
+        ),
+        (
+            keyed.clone().with("GATEWAY_ADDRESSES__EXPECTED_FIRST_ADDRESS__EVM", &zero),
+            &["the first evm address is 0x"],
+        ),
+        (
+            keyed.clone().with("GATEWAY_PAYOUTS__ENABLED", "true"),
+            &["payouts.accounts.evm is not set", "payouts.accounts.gas is not set"],
+        ),
+        (
+            keyed
+                .clone()
+                .with("GATEWAY_X402__ENABLED", "true")
+                .with("GATEWAY_X402__ACCOUNT", &of_invoices),
+            &["x402.account is the account of invoices too"],
+        ),
+    ] {
+        let (code, lines) = not_fine(&ctl).await;
+        let broken: Vec<_> = lines.iter().filter(|[_, state, _]| state == "broken").collect();
+        assert_eq!((code, broken.len()), (1, faults.len()), "{lines:?}");
+        for ([subject, _, text], fault) in broken.into_iter().zip(faults) {
+            assert!(subject == "accounts" && text.starts_with(fault), "{subject}: {text}");
+        }
+        // The first of them is what a program says that does not start.
+        ctl.run(&["merchant", "list"]).await.expect_failure(faults[0]);
+    }
+}
+
+#[tokio::test]
+async fn production_starts_without_an_address_of_the_dashboard_and_the_list_says_so() {
+    let (code, lines) = not_fine(&sound().with("GATEWAY_DASHBOARD_URL", "")).await;
+    assert_eq!(code, 0, "{lines:?}");
+    let [_, state, text] = lines.iter().find(|[subject, ..]| subject == "dashboard").unwrap();
+    assert_eq!(state, "doubtful");
+    assert!(text.contains("GATEWAY_DASHBOARD_URL is not set"), "{text}");
+    let plain = sound().with("GATEWAY_DASHBOARD_URL", "http://dashboard.shop.example");
+    let (code, lines) = not_fine(&plain).await;
+    assert_eq!(code, 1, "{lines:?}");
+}
+
+#[tokio::test]
+async fn a_secret_in_the_place_of_another_setting_is_not_repeated() {
+    for setting in [
+        "GATEWAY_MAIL__SECURITY",
+        "GATEWAY_RATES__PROVIDERS",
+        "GATEWAY_CHAINS__POLYGON__SOURCE",
+        "GATEWAY_X402__NETWORKS",
+        "GATEWAY_X402__MINIMUM_USD_DEFAULT",
+        "GATEWAY_PAYOUTS__NETWORKS",
+        "GATEWAY_API__LISTEN",
+        "GATEWAY_API__TRUSTED_PROXIES",
+        "GATEWAY_BASE_URL",
+        "GATEWAY_ADDRESSES__EVM",
+        "GATEWAY_ADDRESSES__POOL_SIGNER",
+        "GATEWAY_PAYOUTS__ACCOUNTS__GAS",
+        "GATEWAY_X402__ACCOUNT",
+        "GATEWAY_COLD_SEED_KEY",
+        "GATEWAY_MASTER_KEY",
+    ] {
+        let ctl = sound().with(setting, CANARY);
+        for arguments in [&["config", "check"][..], &["merchant", "list"]] {
+            let ran = ctl.run(arguments).await;
+            assert_eq!(ran.code, 1, "{setting}: {ran:?}");
+            assert!(!format!("{ran:?}").contains(CANARY), "{setting}: {ran:?}");
+        }
+    }
+    let prefix = sound().with("GATEWAY_BROKER__PREFIX", &format!("{CANARY} "));
+    let ran = prefix.run(&["config", "check"]).await;
+    assert!(!format!("{ran:?}").contains(CANARY), "{ran:?}");
+    for (setting, value) in [
+        ("GATEWAY_ADDRESSES__EVM", CANARY.to_owned()),
+        ("GATEWAY_PAYOUTS__ACCOUNTS__GAS", CANARY.to_owned()),
+        ("GATEWAY_MAIL__SERVER", format!("shop:{CANARY}@relay.example:587")),
+        ("GATEWAY_TELEMETRY__OTLP_URL", format!("https://otlp.example/{CANARY}")),
+    ] {
+        let ran = sound().with(setting, &value).run(&["config", "show"]).await.expect_ok();
+        assert!(!ran.stdout.contains(CANARY), "{setting}: {ran:?}");
+    }
 }

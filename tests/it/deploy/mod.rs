@@ -186,10 +186,13 @@ fn every_setting_is_one_that_the_programs_read() {
 /// Programs refuse to start with a name that is no setting, so a file that gives them one is
 /// broken.
 #[test]
-fn no_program_would_refuse_a_variable_that_our_files_and_scripts_set() {
-    let folders = ["deploy", "deploy/kubernetes", "scripts", ".github/workflows", ".ci"];
-    let mut paths = vec![root().join("docker-compose.yml"), root().join(".env.example")];
-    paths.push(root().join("Makefile"));
+fn no_program_would_refuse_a_variable_that_our_files_and_documents_name() {
+    let folders = ["deploy", "deploy/kubernetes", "scripts", ".github/workflows", ".ci", "docs"];
+    let files = ["docker-compose.yml", ".env.example", "Makefile", "README.md", "sdk/README.md"];
+    let mut paths = files.map(|file| root().join(file)).to_vec();
+    let sdks = std::fs::read_dir(root().join("sdk")).unwrap();
+    let readme = |sdk: std::io::Result<std::fs::DirEntry>| sdk.unwrap().path().join("README.md");
+    paths.extend(sdks.map(readme).filter(|path| path.is_file()));
     for folder in folders {
         let entries = std::fs::read_dir(root().join(folder)).unwrap();
         paths.extend(entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()));

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use gateway::{app::Gateway, asset::Network, merchant::secret::SEED_BYTES};
+use gateway::{
+    app::Gateway,
+    asset::Network,
+    merchant::secret::{SEED_BYTES, SeedUse},
+};
 use gateway_workers::Role;
 use support::{
     fault::fired::fired,
@@ -29,7 +33,7 @@ async fn funded_by(payer: &Payer) -> (String, String) {
 
 /// Seed as its file stores it.
 fn sealed(gateway: &Gateway, seed: &[u8; SEED_BYTES]) -> String {
-    hex::encode(gateway.config.seed_keys().unwrap().current().seal_seed(seed))
+    hex::encode(gateway.config.seed_keys().unwrap().current().seal_seed(SeedUse::Payouts, seed))
 }
 
 async fn held(payer: &Payer, id: &str) -> String {

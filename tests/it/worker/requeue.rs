@@ -76,6 +76,27 @@ async fn every_way_of_putting_a_dead_letter_back_gives_five_fresh_attempts() {
     .await;
 }
 
+/// Of work in progress the reason of an earlier end would be false.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_requeued_webhook_does_not_say_why_it_was_dead() {
+    with_shop(|shop| async move {
+        let (gateway, broker) = (&shop.stack.gateway, &shop.stack.broker);
+        shop.expired(json!({})).await;
+        let work = broker.topology.work_queue(WorkQueue::Ipn);
+        broker.arrival(&work).await;
+        shop.run(
+            "update delivery set state = 'dead', cycle = 1, attempts = 5, next_attempt_at = null, \
+                  last_status = 503, last_error = 'the receiver answered 503', dead_since = now()",
+        )
+        .await;
+        assert_eq!(gateway.requeue_dead_letters(&DeadFilter::default()).await.unwrap().len(), 1);
+        assert_eq!(broker.why_dead(&work).await, (None, None));
+        let body = String::from_utf8(broker.arrival(&work).await.delivery.data).unwrap();
+        assert!(!body.contains("reason") && !body.contains("last_status"), "{body}");
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dead_letter_that_comes_back_many_times_at_once_gives_one_cycle() {
     with_shop(|shop| async move {

@@ -26,7 +26,7 @@ impl Gateway {
         let pinned = firsts.iter().filter(|(family, _)| self.expected_first(*family).is_some());
         let (pinned, derived) = (pinned.count(), firsts.len());
         if derived == 0 && (only.is_none() || families.iter().any(|family| !family.has_pool())) {
-            return Some(self.without_a_key());
+            return Some(self.without_a_key(only));
         }
         if only.is_some() && pinned == 0 {
             return None;
@@ -53,9 +53,14 @@ impl Gateway {
         )
     }
 
-    /// With addresses from pools alone, those networks are on sale; each pool has its own check.
-    fn without_a_key(&self) -> Finding {
+    /// With addresses from pools alone, those networks are on sale; each pool has its own check. Of
+    /// one network nothing follows for the others, which may have keys.
+    fn without_a_key(&self, only: Option<Network>) -> Finding {
         let name = "first addresses";
+        if let Some(network) = only {
+            let detail = format!("no address key: {network} is not on sale");
+            return Finding::new(name, Health::Broken, detail).advice(KEYS_ADVICE);
+        }
         if self.config.addresses.pool_signer.is_some() {
             let detail = "no address key: only networks with an address pool are on sale";
             return Finding::new(name, Health::Doubtful, detail).advice(KEYS_ADVICE);

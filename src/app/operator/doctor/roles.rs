@@ -15,14 +15,18 @@ impl Gateway {
             return None;
         }
         let name = "payout accounts";
-        Some(match self.check_accounts_apart() {
-            Ok(()) if self.config.is_sandbox() => {
-                Finding::new(name, Health::Ok, "the sandbox's own")
-            }
-            Ok(()) => Finding::new(name, Health::Ok, "no invoice has an address of theirs"),
-            Err(error) => Finding::new(name, Health::Broken, error.to_string())
-                .advice("how accounts are changed while orders run: deploy/CUSTODY.md"),
-        })
+        let faults = self.accounts().payouts_not_apart(&self.config);
+        if !faults.is_empty() {
+            let faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
+            let advice = "how accounts are changed while orders run: deploy/CUSTODY.md";
+            return Some(Finding::new(name, Health::Broken, faults.join("; ")).advice(advice));
+        }
+        let sound = if self.config.is_sandbox() {
+            "the sandbox's own"
+        } else {
+            "no invoice has an address of theirs"
+        };
+        Some(Finding::new(name, Health::Ok, sound))
     }
 
     pub(super) async fn database_roles(
