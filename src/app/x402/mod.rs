@@ -6,7 +6,10 @@
 
 mod admit;
 pub(super) mod book;
+pub mod by_hand;
 mod follow;
+pub mod health;
+pub mod lists;
 mod paywall;
 mod resources;
 mod settle;

@@ -1,6 +1,8 @@
 //! x402: resources, settlements, and what tokens tell of themselves.
 
 pub mod following;
+pub mod health;
+pub mod lists;
 pub mod resources;
 pub mod settlements;
 
