@@ -12,7 +12,7 @@ use crate::{
     events, help, invitation, links, merchants, networks, operator, operator_payouts, overview,
     payments,
     payouts::{self, nc_payouts as nc},
-    reports, settings, sign_in, subscriptions, team,
+    reports, settings, sign_in, subscriptions, team, x402, x402_health,
 };
 
 /// One row of the table.
@@ -88,6 +88,13 @@ fn merchant() -> Vec<Route> {
         read("/subscriptions", A::SubscriptionView, get(subscriptions::list)),
         read("/subscriptions/{id}", A::SubscriptionView, get(subscriptions::page)),
         act("/subscriptions/{id}/cancel", A::SubscriptionCancel, post(subscriptions::cancel)),
+        read("/x402", A::X402View, get(x402::list)),
+        read("/x402/new", A::X402Create, get(x402::new::form)),
+        act("/x402/new", A::X402Create, post(x402::new::submit)),
+        read("/x402/settlements", A::X402View, get(x402::settlements::list)),
+        read("/x402/{id}", A::X402View, get(x402::detail::page)),
+        act("/x402/{id}", A::X402Change, post(x402::detail::edit)),
+        act("/x402/{id}/switch", A::X402Change, post(x402::detail::switch)),
         read("/payouts", A::PayoutView, get(payouts::list)),
         act("/payouts", A::PayoutCreate, post(payouts::compose::create)),
         read("/payouts/new", A::PayoutPreview, get(payouts::compose::page)),
@@ -150,6 +157,10 @@ fn operator() -> Vec<Route> {
         act("/operator/merchants/{id}/limits", A::PayoutLimit, post(merchants::limit)),
         act("/operator/merchants/{id}/pages", A::MerchantPagesView, post(merchants::observe)),
         act("/operator/pages/end", A::MerchantPagesView, post(merchants::end_observation)),
+        act(
+            "/operator/dead-letters/mails",
+            A::DeadLetterRequeue,
+        ),
         read("/operator/dead-letters/group", A::DeadLetterView, get(dead_letters::group)),
         read("/operator/dead-letters/runs/{id}", A::DeadLetterView, get(dead_letters::run)),
         read("/operator/currencies", A::CurrencyView, get(currencies::list)),
@@ -168,6 +179,9 @@ fn operator() -> Vec<Route> {
         act("/operator/payouts/{id}/release", A::PayoutRelease, post(operator_payouts::release)),
         act("/operator/payouts/stop", A::PayoutStop, post(operator_payouts::stop)),
         act("/operator/payouts/resume", A::PayoutResume, post(operator_payouts::resume)),
+        read("/operator/x402", A::X402HealthView, get(x402_health::page)),
+        act("/operator/x402/stop", A::X402Stop, post(x402_health::stop)),
+        act("/operator/x402/resume", A::X402Resume, post(x402_health::resume)),
         read("/operator/announcements", A::AnnouncementView, get(announcements::list)),
         act("/operator/announcements", A::AnnouncementPublish, post(announcements::publish)),
         act(

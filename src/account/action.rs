@@ -53,6 +53,10 @@ vocabulary! {
         DeviceRevoke = "device.revoke",
         SubscriptionView = "subscription.view",
         SubscriptionCancel = "subscription.cancel",
+        /// Resources that are sold to programs, and their settlements.
+        X402View = "x402.view",
+        X402Create = "x402.create",
+        X402Change = "x402.change",
         DevelopersView = "developers.view",
         KeyRotate = "key.rotate",
         SecretRotate = "secret.rotate",
@@ -84,6 +88,10 @@ vocabulary! {
         PayoutStop = "payout.stop",
         PayoutResume = "payout.resume",
         PayoutLimit = "payout.limit",
+        X402HealthView = "x402-health.view",
+        /// Stops settlements of programs alone.
+        X402Stop = "x402.stop",
+        X402Resume = "x402.resume",
         AnnouncementView = "announcement.view",
         AnnouncementPublish = "announcement.publish",
         AnnouncementWithdraw = "announcement.withdraw",
@@ -153,9 +161,11 @@ impl Action {
             | Self::ReportView
             | Self::LinkView
             | Self::SubscriptionView
+            | Self::X402View
             | Self::SettingsView => ALL_OF_MERCHANT,
             Self::LinkCreate | Self::LinkChange => &[Owner, Developer, Finance],
             Self::DeviceEnrol | Self::DeviceRevoke => &[Owner, Developer, Finance],
+            Self::X402Create | Self::X402Change => &[Owner, Developer, Finance],
             Self::PaymentCreate => &[Owner, Developer, Finance],
             Self::PaymentCancel | Self::SubscriptionCancel => &[Owner, Finance],
             Self::EventResend | Self::EventTest | Self::DevelopersView => &[Owner, Developer],
@@ -173,16 +183,20 @@ impl Action {
             Self::OperatorView | Self::MerchantView | Self::DeadLetterView => ALL_OPERATORS,
             Self::MerchantPagesView | Self::CurrencyView | Self::NetworkView => ALL_OPERATORS,
             Self::DepositView | Self::OperatorPayoutView | Self::AnnouncementView => ALL_OPERATORS,
+            Self::X402HealthView => ALL_OPERATORS,
             Self::MerchantCreate | Self::MerchantSuspend | Self::MerchantResume => &[Admin],
             Self::MerchantChange | Self::CurrencyChange => &[Admin],
-            Self::AnnouncementPublish | Self::AnnouncementWithdraw => &[Admin],
+            Self::AnnouncementPublish => &[Admin],
+            Self::AnnouncementWithdraw => &[Admin],
             Self::DeadLetterRequeue | Self::NetworkExamine => &[Admin, OperatorFinance],
             Self::DepositImport | Self::DepositAccept => &[Admin, OperatorFinance],
             Self::PayoutHold
             | Self::PayoutRelease
             | Self::PayoutStop
             | Self::PayoutResume
-            | Self::PayoutLimit => &[Admin, OperatorFinance],
+            | Self::PayoutLimit
+            | Self::X402Stop
+            | Self::X402Resume => &[Admin, OperatorFinance],
             Self::AuditView => &[Admin, Support],
         }
     }
@@ -221,10 +235,13 @@ impl Action {
                 | Self::SettingsChange
                 | Self::PayoutConfirm
                 | Self::MerchantCreate
+               
                 | Self::DepositAccept
                 | Self::PayoutRelease
                 | Self::PayoutResume
                 | Self::PayoutLimit
+                | Self::X402Resume
+               
         )
     }
 
@@ -238,6 +255,7 @@ impl Action {
             | Self::DevelopersView => "/developers",
             Self::SettingsChange | Self::SettingsView => "/settings",
             Self::MerchantCreate
+           
             | Self::MerchantSuspend
             | Self::MerchantResume
             | Self::MerchantChange
@@ -252,9 +270,9 @@ impl Action {
             | Self::PayoutRelease
             | Self::PayoutStop
             | Self::PayoutResume => "/operator/payouts",
-            Self::AnnouncementView | Self::AnnouncementPublish | Self::AnnouncementWithdraw => {
-                "/operator/announcements"
-            }
+            Self::X402HealthView | Self::X402Stop | Self::X402Resume => "/operator/x402",
+            Self::AnnouncementView | Self::AnnouncementPublish => "/operator/announcements",
+            Self::AnnouncementWithdraw => "/operator/announcements",
             Self::DeadLetterView | Self::DeadLetterRequeue => "/operator/dead-letters",
             Self::AuditView => "/operator/audit",
             Self::OperatorView => "/operator",
@@ -262,12 +280,10 @@ impl Action {
             Self::EventView | Self::EventResend | Self::EventTest => "/events",
             Self::BalanceView => "/balance",
             Self::ReportView => "/reports",
-            Self::LinkView
-            | Self::LinkCreate
-            | Self::LinkChange
-            | Self::DeviceEnrol
-            | Self::DeviceRevoke => "/links",
+            Self::LinkView | Self::LinkCreate | Self::LinkChange => "/links",
+            Self::DeviceEnrol | Self::DeviceRevoke => "/links",
             Self::SubscriptionView | Self::SubscriptionCancel => "/subscriptions",
+            Self::X402View | Self::X402Create | Self::X402Change => "/x402",
             Self::SessionOpen
             | Self::CodeEnter
             | Self::AnnouncementDismiss

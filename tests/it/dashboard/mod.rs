@@ -31,6 +31,8 @@ mod team;
 mod till;
 mod visitor;
 mod ways_in;
+mod x402;
+mod x402_health;
 
 use std::{net::SocketAddr, sync::Arc};
 

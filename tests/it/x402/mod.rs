@@ -7,6 +7,6 @@ mod killed;
 mod paywall;
 mod race;
 mod resource;
-mod scene;
+pub mod scene;
 mod settle;
 mod stuck;
