@@ -160,6 +160,7 @@ fn operator() -> Vec<Route> {
         act(
             "/operator/dead-letters/mails",
             A::DeadLetterRequeue,
+            post(dead_letters::mails::requeue),
         ),
         read("/operator/dead-letters/group", A::DeadLetterView, get(dead_letters::group)),
         read("/operator/dead-letters/runs/{id}", A::DeadLetterView, get(dead_letters::run)),
@@ -184,6 +185,7 @@ fn operator() -> Vec<Route> {
         act("/operator/x402/resume", A::X402Resume, post(x402_health::resume)),
         read("/operator/announcements", A::AnnouncementView, get(announcements::list)),
         act("/operator/announcements", A::AnnouncementPublish, post(announcements::publish)),
+        act("/operator/announcements/{id}/mail", A::AnnouncementMail, post(announcements::mail)),
         act(
             "/operator/announcements/{id}/withdraw",
             A::AnnouncementWithdraw,

@@ -94,6 +94,7 @@ vocabulary! {
         X402Resume = "x402.resume",
         AnnouncementView = "announcement.view",
         AnnouncementPublish = "announcement.publish",
+        AnnouncementMail = "announcement.mail",
         AnnouncementWithdraw = "announcement.withdraw",
         AnnouncementDismiss = "announcement.dismiss",
         AuditView = "audit.view",
@@ -186,7 +187,7 @@ impl Action {
             Self::X402HealthView => ALL_OPERATORS,
             Self::MerchantCreate | Self::MerchantSuspend | Self::MerchantResume => &[Admin],
             Self::MerchantChange | Self::CurrencyChange => &[Admin],
-            Self::AnnouncementPublish => &[Admin],
+            Self::AnnouncementPublish | Self::AnnouncementMail => &[Admin],
             Self::AnnouncementWithdraw => &[Admin],
             Self::DeadLetterRequeue | Self::NetworkExamine => &[Admin, OperatorFinance],
             Self::DepositImport | Self::DepositAccept => &[Admin, OperatorFinance],
@@ -241,7 +242,7 @@ impl Action {
                 | Self::PayoutResume
                 | Self::PayoutLimit
                 | Self::X402Resume
-               
+                | Self::AnnouncementMail
         )
     }
 
@@ -272,7 +273,7 @@ impl Action {
             | Self::PayoutResume => "/operator/payouts",
             Self::X402HealthView | Self::X402Stop | Self::X402Resume => "/operator/x402",
             Self::AnnouncementView | Self::AnnouncementPublish => "/operator/announcements",
-            Self::AnnouncementWithdraw => "/operator/announcements",
+            Self::AnnouncementMail | Self::AnnouncementWithdraw => "/operator/announcements",
             Self::DeadLetterView | Self::DeadLetterRequeue => "/operator/dead-letters",
             Self::AuditView => "/operator/audit",
             Self::OperatorView => "/operator",

@@ -1,5 +1,6 @@
 //! The dashboard: who gets in, who may do what, and what its pages show.
 
+mod announcement_mail;
 mod attack;
 mod authenticator;
 mod custody;
