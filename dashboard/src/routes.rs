@@ -143,6 +143,7 @@ fn operator() -> Vec<Route> {
         read("/operator/merchants", A::MerchantView, get(merchants::list)),
         act("/operator/merchants", A::MerchantCreate, post(merchants::create)),
         read("/operator/merchants/{id}", A::MerchantView, get(merchants::page)),
+        act("/operator/merchants/{id}/owner", A::MerchantInvite, post(merchants::owner::invite)),
         act("/operator/merchants/{id}/suspend", A::MerchantSuspend, post(merchants::suspend)),
         act("/operator/merchants/{id}/resume", A::MerchantResume, post(merchants::resume)),
         read("/operator/dead-letters", A::DeadLetterView, get(dead_letters::page)),

@@ -68,6 +68,8 @@ vocabulary! {
         OperatorView = "operator.view",
         MerchantView = "merchant.view",
         MerchantCreate = "merchant.create",
+        /// Invites the first owner.
+        MerchantInvite = "merchant.invite",
         MerchantSuspend = "merchant.suspend",
         MerchantResume = "merchant.resume",
         MerchantChange = "merchant.change",
@@ -186,7 +188,7 @@ impl Action {
             Self::DepositView | Self::OperatorPayoutView | Self::AnnouncementView => ALL_OPERATORS,
             Self::X402HealthView => ALL_OPERATORS,
             Self::MerchantCreate | Self::MerchantSuspend | Self::MerchantResume => &[Admin],
-            Self::MerchantChange | Self::CurrencyChange => &[Admin],
+            Self::MerchantChange | Self::MerchantInvite | Self::CurrencyChange => &[Admin],
             Self::AnnouncementPublish | Self::AnnouncementMail => &[Admin],
             Self::AnnouncementWithdraw => &[Admin],
             Self::DeadLetterRequeue | Self::NetworkExamine => &[Admin, OperatorFinance],
@@ -236,7 +238,7 @@ impl Action {
                 | Self::SettingsChange
                 | Self::PayoutConfirm
                 | Self::MerchantCreate
-               
+                | Self::MerchantInvite
                 | Self::DepositAccept
                 | Self::PayoutRelease
                 | Self::PayoutResume
@@ -256,7 +258,7 @@ impl Action {
             | Self::DevelopersView => "/developers",
             Self::SettingsChange | Self::SettingsView => "/settings",
             Self::MerchantCreate
-           
+            | Self::MerchantInvite
             | Self::MerchantSuspend
             | Self::MerchantResume
             | Self::MerchantChange
