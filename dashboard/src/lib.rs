@@ -45,6 +45,8 @@ mod subscriptions;
 mod team;
 mod upload;
 mod visit;
+mod x402;
+mod x402_health;
 
 use std::{sync::Arc, time::Duration};
 

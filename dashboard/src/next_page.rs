@@ -9,7 +9,7 @@ use crate::form::Form;
 /// Long enough for every id, short enough for every address.
 const ID_CHARS_MAX: usize = 80;
 /// The screens with a page for each thing that they list, at `{screen}/{id}`.
-pub const SCREENS_OF_THINGS: [&str; 10] = [
+pub const SCREENS_OF_THINGS: [&str; 11] = [
     "/payments",
     "/links",
     "/payouts",
@@ -20,6 +20,7 @@ pub const SCREENS_OF_THINGS: [&str; 10] = [
     "/operator/payouts",
     "/reports",
     "/subscriptions",
+    "/x402",
 ];
 
 /// An action that waits for a fresh proof, and what it acts on: both are names of ours and never an

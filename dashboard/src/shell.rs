@@ -27,6 +27,7 @@ const PLACES: &[(Action, &str, &str)] = &[
     (Action::PaymentView, "/payments", "Payments"),
     (Action::LinkView, "/links", "Links"),
     (Action::SubscriptionView, "/subscriptions", "Subscriptions"),
+    (Action::X402View, "/x402", "x402"),
     (Action::PayoutView, "/payouts", "Payouts"),
     (Action::EventView, "/events", "Events"),
     (Action::BalanceView, "/balance", "Balance"),
@@ -43,6 +44,7 @@ const PLACES: &[(Action, &str, &str)] = &[
     (Action::OperatorPayoutView, "/operator/payouts", "Payouts"),
     (Action::CurrencyView, "/operator/currencies", "Currencies"),
     (Action::NetworkView, "/operator/networks", "Networks"),
+    (Action::X402HealthView, "/operator/x402", "x402"),
     (Action::AnnouncementView, "/operator/announcements", "Announcements"),
     (Action::AuditView, "/operator/audit", "Audit log"),
 ];

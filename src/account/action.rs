@@ -53,6 +53,10 @@ vocabulary! {
         DeviceRevoke = "device.revoke",
         SubscriptionView = "subscription.view",
         SubscriptionCancel = "subscription.cancel",
+        /// Resources that are sold to programs, and their settlements.
+        X402View = "x402.view",
+        X402Create = "x402.create",
+        X402Change = "x402.change",
         DevelopersView = "developers.view",
         KeyRotate = "key.rotate",
         SecretRotate = "secret.rotate",
@@ -64,6 +68,8 @@ vocabulary! {
         OperatorView = "operator.view",
         MerchantView = "merchant.view",
         MerchantCreate = "merchant.create",
+        /// Invites the first owner.
+        MerchantInvite = "merchant.invite",
         MerchantSuspend = "merchant.suspend",
         MerchantResume = "merchant.resume",
         MerchantChange = "merchant.change",
@@ -84,8 +90,13 @@ vocabulary! {
         PayoutStop = "payout.stop",
         PayoutResume = "payout.resume",
         PayoutLimit = "payout.limit",
+        X402HealthView = "x402-health.view",
+        /// Stops settlements of programs alone.
+        X402Stop = "x402.stop",
+        X402Resume = "x402.resume",
         AnnouncementView = "announcement.view",
         AnnouncementPublish = "announcement.publish",
+        AnnouncementMail = "announcement.mail",
         AnnouncementWithdraw = "announcement.withdraw",
         AnnouncementDismiss = "announcement.dismiss",
         AuditView = "audit.view",
@@ -153,9 +164,11 @@ impl Action {
             | Self::ReportView
             | Self::LinkView
             | Self::SubscriptionView
+            | Self::X402View
             | Self::SettingsView => ALL_OF_MERCHANT,
             Self::LinkCreate | Self::LinkChange => &[Owner, Developer, Finance],
             Self::DeviceEnrol | Self::DeviceRevoke => &[Owner, Developer, Finance],
+            Self::X402Create | Self::X402Change => &[Owner, Developer, Finance],
             Self::PaymentCreate => &[Owner, Developer, Finance],
             Self::PaymentCancel | Self::SubscriptionCancel => &[Owner, Finance],
             Self::EventResend | Self::EventTest | Self::DevelopersView => &[Owner, Developer],
@@ -173,16 +186,20 @@ impl Action {
             Self::OperatorView | Self::MerchantView | Self::DeadLetterView => ALL_OPERATORS,
             Self::MerchantPagesView | Self::CurrencyView | Self::NetworkView => ALL_OPERATORS,
             Self::DepositView | Self::OperatorPayoutView | Self::AnnouncementView => ALL_OPERATORS,
+            Self::X402HealthView => ALL_OPERATORS,
             Self::MerchantCreate | Self::MerchantSuspend | Self::MerchantResume => &[Admin],
-            Self::MerchantChange | Self::CurrencyChange => &[Admin],
-            Self::AnnouncementPublish | Self::AnnouncementWithdraw => &[Admin],
+            Self::MerchantChange | Self::MerchantInvite | Self::CurrencyChange => &[Admin],
+            Self::AnnouncementPublish | Self::AnnouncementMail => &[Admin],
+            Self::AnnouncementWithdraw => &[Admin],
             Self::DeadLetterRequeue | Self::NetworkExamine => &[Admin, OperatorFinance],
             Self::DepositImport | Self::DepositAccept => &[Admin, OperatorFinance],
             Self::PayoutHold
             | Self::PayoutRelease
             | Self::PayoutStop
             | Self::PayoutResume
-            | Self::PayoutLimit => &[Admin, OperatorFinance],
+            | Self::PayoutLimit
+            | Self::X402Stop
+            | Self::X402Resume => &[Admin, OperatorFinance],
             Self::AuditView => &[Admin, Support],
         }
     }
@@ -221,10 +238,13 @@ impl Action {
                 | Self::SettingsChange
                 | Self::PayoutConfirm
                 | Self::MerchantCreate
+                | Self::MerchantInvite
                 | Self::DepositAccept
                 | Self::PayoutRelease
                 | Self::PayoutResume
                 | Self::PayoutLimit
+                | Self::X402Resume
+                | Self::AnnouncementMail
         )
     }
 
@@ -238,6 +258,7 @@ impl Action {
             | Self::DevelopersView => "/developers",
             Self::SettingsChange | Self::SettingsView => "/settings",
             Self::MerchantCreate
+            | Self::MerchantInvite
             | Self::MerchantSuspend
             | Self::MerchantResume
             | Self::MerchantChange
@@ -252,9 +273,9 @@ impl Action {
             | Self::PayoutRelease
             | Self::PayoutStop
             | Self::PayoutResume => "/operator/payouts",
-            Self::AnnouncementView | Self::AnnouncementPublish | Self::AnnouncementWithdraw => {
-                "/operator/announcements"
-            }
+            Self::X402HealthView | Self::X402Stop | Self::X402Resume => "/operator/x402",
+            Self::AnnouncementView | Self::AnnouncementPublish => "/operator/announcements",
+            Self::AnnouncementMail | Self::AnnouncementWithdraw => "/operator/announcements",
             Self::DeadLetterView | Self::DeadLetterRequeue => "/operator/dead-letters",
             Self::AuditView => "/operator/audit",
             Self::OperatorView => "/operator",
@@ -262,12 +283,10 @@ impl Action {
             Self::EventView | Self::EventResend | Self::EventTest => "/events",
             Self::BalanceView => "/balance",
             Self::ReportView => "/reports",
-            Self::LinkView
-            | Self::LinkCreate
-            | Self::LinkChange
-            | Self::DeviceEnrol
-            | Self::DeviceRevoke => "/links",
+            Self::LinkView | Self::LinkCreate | Self::LinkChange => "/links",
+            Self::DeviceEnrol | Self::DeviceRevoke => "/links",
             Self::SubscriptionView | Self::SubscriptionCancel => "/subscriptions",
+            Self::X402View | Self::X402Create | Self::X402Change => "/x402",
             Self::SessionOpen
             | Self::CodeEnter
             | Self::AnnouncementDismiss

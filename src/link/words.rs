@@ -29,6 +29,11 @@ pub fn message(text: &str) -> Result<Option<String>, WordsError> {
     one_line(text, MESSAGE_CHARS_MAX).map_err(|TooLong| WordsError::LongMessage)
 }
 
+/// A line of a longer text; empty if nothing is left of it.
+pub fn line(text: &str) -> String {
+    one_line(text, usize::MAX).ok().flatten().unwrap_or_default()
+}
+
 /// An e-mail address in its one spelling; `None` if the field was left empty.
 pub fn email(text: &str) -> Result<Option<String>, WordsError> {
     if text.trim().is_empty() { Ok(None) } else { Ok(Some(email::normalised(text)?)) }

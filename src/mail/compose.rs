@@ -13,6 +13,7 @@ use crate::link::{button::escaped, words};
 pub enum Contents {
     Receipt(Receipt),
     Reminder(Reminder),
+    Announcement(Announced),
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -42,10 +43,18 @@ pub struct Reminder {
     pub url: String,
 }
 
+/// An announcement, as its operator wrote it.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Announced {
+    pub title: String,
+    pub body: String,
+}
+
 /// The texts of one mail.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Letter {
-    /// It holds amounts and dates alone, and no word of a merchant or a visitor.
+    /// It holds amounts and dates alone, or an operator's title, and no word of a merchant or a
+    /// visitor.
     pub subject: String,
     pub text: String,
     pub html: String,
@@ -56,14 +65,17 @@ impl Contents {
         match self {
             Self::Receipt(_) => MailKind::Receipt,
             Self::Reminder(_) => MailKind::Reminder,
+            Self::Announcement(_) => MailKind::Announcement,
         }
     }
 
-    /// The page that it leads to.
-    pub fn url(&self) -> &str {
+    /// The page that it leads to. An announcement leads nowhere: a mail that asked an owner to sign
+    /// in by its link would look like a thief's.
+    pub fn url(&self) -> Option<&str> {
         match self {
-            Self::Receipt(receipt) => &receipt.url,
-            Self::Reminder(reminder) => &reminder.url,
+            Self::Receipt(receipt) => Some(&receipt.url),
+            Self::Reminder(reminder) => Some(&reminder.url),
+            Self::Announcement(_) => None,
         }
     }
 }
@@ -81,6 +93,7 @@ pub fn compose(contents: &Contents, language: Language, unsubscribe: Option<&str
     let page = match contents {
         Contents::Receipt(receipt) => of_receipt(receipt, language, t),
         Contents::Reminder(reminder) => of_reminder(reminder, language, t),
+        Contents::Announcement(announced) => of_announcement(announced, t),
     };
     let stop = unsubscribe.map(|url| (t.unsubscribe, url));
     Letter {
@@ -93,16 +106,17 @@ pub fn compose(contents: &Contents, language: Language, unsubscribe: Option<&str
 /// The parts of a mail, in their order.
 struct Page<'a> {
     subject: String,
-    intro: String,
+    /// Lines of one paragraph, of which an empty one ends it.
+    intro: Vec<String>,
     rows: Vec<(&'static str, String)>,
-    action: (&'static str, &'a str),
+    action: Option<(&'static str, &'a str)>,
     foot: Vec<&'static str>,
 }
 
 fn of_receipt<'a>(receipt: &'a Receipt, language: Language, t: &'static Texts) -> Page<'a> {
     Page {
         subject: filled(t.receipt_subject, "price", &receipt.price, language),
-        intro: t.receipt_intro.to_owned(),
+        intro: vec![t.receipt_intro.to_owned()],
         rows: vec![
             (t.title, title(&receipt.title)),
             (t.price, receipt.price.clone()),
@@ -110,7 +124,7 @@ fn of_receipt<'a>(receipt: &'a Receipt, language: Language, t: &'static Texts) -
             (t.date, receipt.date.clone()),
             (t.payment, receipt.payment_id.clone()),
         ],
-        action: (t.receipt_open, &receipt.url),
+        action: Some((t.receipt_open, &receipt.url)),
         foot: vec![t.receipt_why],
     }
 }
@@ -124,10 +138,20 @@ fn of_reminder<'a>(reminder: &'a Reminder, language: Language, t: &'static Texts
     let dated = |text| filled(text, "date", &reminder.date, language);
     Page {
         subject: dated(subject),
-        intro: dated(intro),
+        intro: vec![dated(intro)],
         rows: vec![(t.title, title(&reminder.title)), (t.price, reminder.price.clone())],
-        action: (t.reminder_open, &reminder.url),
+        action: Some((t.reminder_open, &reminder.url)),
         foot: vec![t.reminder_secret, t.reminder_why],
+    }
+}
+
+fn of_announcement(announced: &Announced, t: &'static Texts) -> Page<'static> {
+    Page {
+        subject: title(&announced.title),
+        intro: announced.body.lines().map(words::line).collect(),
+        rows: Vec::new(),
+        action: None,
+        foot: vec![t.announcement_why, t.announcement_secret],
     }
 }
 
@@ -148,12 +172,14 @@ fn isolated(value: &str, language: Language) -> String {
 
 /// Addresses stand on lines of their own, without isolates, which would be copied with them.
 fn text(page: &Page<'_>, stop: Option<(&str, &str)>, language: Language) -> String {
-    let mut text = format!("{}\n\n", page.intro);
+    let mut text = format!("{}\n\n", page.intro.join("\n"));
     for (label, value) in &page.rows {
         text.push_str(&format!("{label}: {}\n", isolated(value, language)));
     }
-    let (label, url) = page.action;
-    text.push_str(&format!("\n{label}:\n{url}\n\n-- \n"));
+    if let Some((label, url)) = page.action {
+        text.push_str(&format!("\n{label}:\n{url}\n\n"));
+    }
+    text.push_str("-- \n");
     for line in &page.foot {
         text.push_str(&format!("{line}\n"));
     }
@@ -167,6 +193,30 @@ const BODY: &str = "margin:0 auto;padding:24px;max-width:560px;font:16px/1.5 san
 const BUTTON: &str = "display:inline-block;padding:12px 20px;border-radius:6px;background:#1d4ed8;color:#ffffff;text-decoration:none";
 const FOOT: &str = "margin:32px 0 0;font-size:14px;opacity:0.8";
 
+/// What a mail tells line by line, and the button below it.
+fn facts(page: &Page<'_>) -> String {
+    let mut html = String::new();
+    if !page.rows.is_empty() {
+        html.push_str("<p>\n");
+        for (label, value) in &page.rows {
+            html.push_str(&format!(
+                "{}: <strong><bdi>{}</bdi></strong><br>\n",
+                escaped(label),
+                escaped(value)
+            ));
+        }
+        html.push_str("</p>\n");
+    }
+    if let Some((label, url)) = page.action {
+        html.push_str(&format!(
+            "<p><a href=\"{}\" style=\"{BUTTON}\">{}</a></p>\n",
+            escaped(url),
+            escaped(label)
+        ));
+    }
+    html
+}
+
 /// One column, styles in its attributes alone: mail programs drop the rest.
 fn html(page: &Page<'_>, stop: Option<(&str, &str)>, language: Language) -> String {
     let direction = if language.is_right_to_left() { "rtl" } else { "ltr" };
@@ -175,22 +225,11 @@ fn html(page: &Page<'_>, stop: Option<(&str, &str)>, language: Language) -> Stri
         "<!doctype html>\n<html lang=\"{language}\" dir=\"{direction}\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<title>{subject}</title>\n</head>\n\
-         <body dir=\"{direction}\" style=\"{BODY}\">\n<h1 style=\"font-size:20px\">{subject}</h1>\n<p>{}</p>\n<p>\n",
-        escaped(&page.intro)
+         <body dir=\"{direction}\" style=\"{BODY}\">\n<h1 style=\"font-size:20px\">{subject}</h1>\n<p>{}</p>\n",
+        page.intro.iter().map(|line| escaped(line)).collect::<Vec<_>>().join("<br>\n")
     );
-    for (label, value) in &page.rows {
-        html.push_str(&format!(
-            "{}: <strong><bdi>{}</bdi></strong><br>\n",
-            escaped(label),
-            escaped(value)
-        ));
-    }
-    let (label, url) = page.action;
-    html.push_str(&format!(
-        "</p>\n<p><a href=\"{}\" style=\"{BUTTON}\">{}</a></p>\n<p style=\"{FOOT}\">\n",
-        escaped(url),
-        escaped(label)
-    ));
+    html.push_str(&facts(page));
+    html.push_str(&format!("<p style=\"{FOOT}\">\n"));
     for line in &page.foot {
         html.push_str(&format!("{}<br>\n", escaped(line)));
     }
@@ -288,6 +327,20 @@ mod tests {
         for part in [letter.subject.as_str(), letter.text.as_str()] {
             assert!(!part.contains('\r'), "{part:?}");
         }
+    }
+
+    #[test]
+    fn an_announcement_is_its_operator_s_words_without_a_link() {
+        let said = Contents::Announcement(Announced {
+            title: "The old <b>API</b>\r\nBcc: x@evil.example".to_owned(),
+            body: "It ends in May.\r\n\r\nUse /v1 & \u{202e}read on.".to_owned(),
+        });
+        let letter = compose(&said, Language::English, None);
+        assert_eq!(letter.subject, "The old <b>API</b> Bcc: x@evil.example");
+        assert!(letter.text.starts_with("It ends in May.\n\nUse /v1 & read on.\n\n-- \n"));
+        assert!(letter.html.contains("It ends in May.<br>\n<br>\nUse /v1 &amp; read on.</p>"));
+        assert!(!letter.html.contains("<a ") && !letter.html.contains("<b>"), "{}", letter.html);
+        assert!(said.url().is_none() && said.kind() == MailKind::Announcement);
     }
 
     #[test]

@@ -1,9 +1,10 @@
-//! Mails to buyers: receipts, and reminders of renewals.
+//! Mails to buyers (receipts, and reminders of renewals) and to owners of merchants (announcements
+//! of operators).
 //!
-//! Addresses come from strangers, who may enter anybody's. So nothing that a stranger wrote is in a
-//! mail, budgets bound what one address and one link get ([`budget`]), and a reminder carries a
-//! [`Token`] that stops the next. [`compose`] writes the texts, [`schedule`] decides attempts, and
-//! [`standing`] whether a mail is sent at all.
+//! Addresses of buyers come from strangers, who may enter anybody's. So nothing that a stranger
+//! wrote is in a mail, budgets bound the mails of one address and one link ([`budget`]), and a
+//! reminder carries a [`Token`] that stops the next. [`compose`] writes the texts, [`schedule`]
+//! decides attempts, and [`standing`] whether a mail is sent at all.
 
 pub mod budget;
 pub mod compose;

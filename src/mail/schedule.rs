@@ -34,7 +34,7 @@ pub enum Reply {
 /// Time for which a mail is worth sending.
 pub const fn lifetime(kind: MailKind) -> Duration {
     match kind {
-        MailKind::Receipt => Duration::from_secs(3 * 24 * 3_600),
+        MailKind::Receipt | MailKind::Announcement => Duration::from_secs(3 * 24 * 3_600),
         MailKind::Reminder => DAY,
     }
 }

@@ -10,7 +10,7 @@ vocabulary! {
         Expired = "expired",
         /// The subscriber stopped the reminders.
         Unsubscribed = "unsubscribed",
-        /// The cycle was paid, or the subscription is over.
+        /// The cycle was paid, the subscription is over, or the announcement is.
         Outdated = "outdated",
         /// The merchant is suspended, so that nothing could be renewed.
         Suspended = "suspended",
@@ -32,6 +32,8 @@ pub struct Standing {
     pub is_suspended: bool,
     /// Of a reminder.
     pub renewal: Option<Renewal>,
+    /// The announcement that it tells was withdrawn, or has ended.
+    pub is_withdrawn: bool,
 }
 
 /// Facts about the subscription of a reminder.
@@ -46,10 +48,14 @@ pub struct Renewal {
 }
 
 /// The reason not to send the mail; `None` if it is to be sent. A receipt is owed to whoever paid:
-/// neither an unsubscription nor a suspended merchant holds it back.
+/// neither an unsubscription nor a suspended merchant holds it back. A suspended merchant gets
+/// announcements too: they may be about its return.
 pub fn refusal(standing: &Standing) -> Option<Refusal> {
     if standing.is_expired {
         return Some(Refusal::Expired);
+    }
+    if standing.is_withdrawn {
+        return Some(Refusal::Outdated);
     }
     if let Some(renewal) = standing.renewal {
         if renewal.is_unsubscribed {
@@ -77,6 +83,7 @@ mod tests {
         bounces: 1,
         is_suspended: false,
         renewal: Some(RENEWAL),
+        is_withdrawn: false,
     };
 
     #[test]
@@ -102,5 +109,18 @@ mod tests {
             Standing { kind: MailKind::Receipt, is_suspended: true, renewal: None, ..REMINDER };
         assert_eq!(refusal(&receipt), None);
         assert_eq!(refusal(&Standing { bounces: 2, ..receipt }), Some(Refusal::Bounced));
+    }
+
+    #[test]
+    fn an_announcement_is_sent_while_it_is_shown() {
+        let said = Standing {
+            kind: MailKind::Announcement,
+            is_suspended: true,
+            renewal: None,
+            ..REMINDER
+        };
+        assert_eq!(refusal(&said), None);
+        let withdrawn = Standing { is_withdrawn: true, ..said };
+        assert_eq!(refusal(&withdrawn), Some(Refusal::Outdated));
     }
 }

@@ -59,6 +59,8 @@ texts! {
     reminder_secret,
     reminder_why,
     unsubscribe,
+    announcement_why,
+    announcement_secret,
 }
 
 #[cfg(test)]

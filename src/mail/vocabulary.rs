@@ -7,6 +7,8 @@ vocabulary! {
     pub enum MailKind: "kind of mail" {
         Receipt = "receipt",
         Reminder = "reminder",
+        /// Of operators, to owners of merchants.
+        Announcement = "announcement",
     }
 }
 

@@ -4,7 +4,7 @@ use bigdecimal::BigDecimal;
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
-use super::{PgConnection, StorageError, invoices::ListOrder, numeric};
+use super::{PgConnection, StorageError, invoices::ListOrder, numeric, payment_search::Side};
 use crate::{
     asset::Family,
     invoice::Status,
@@ -284,6 +284,39 @@ pub async fn page(
         ),
     };
     rows.into_iter().map(TryInto::try_into).collect()
+}
+
+/// Up to `limit` links on one side of a place, the newest first. Index: `link_by_created`.
+pub async fn beside(
+    connection: &mut PgConnection,
+    merchant_id: Uuid,
+    (side, at, id): (Side, DateTime<Utc>, Uuid),
+    limit: i64,
+) -> Result<Vec<Link>, StorageError> {
+    let rows = match side {
+        Side::Older => {
+            links_where!(
+                "merchant_id = $1 and (created_at, id) < ($2, $3) order by created_at desc, id desc limit $4";
+                merchant_id, at, id, limit
+            )
+            .fetch_all(connection)
+            .await?
+        }
+        Side::Newer => {
+            links_where!(
+                "merchant_id = $1 and (created_at, id) > ($2, $3) order by created_at, id limit $4";
+                merchant_id, at, id, limit
+            )
+            .fetch_all(connection)
+            .await?
+        }
+    };
+    let found: Result<Vec<Link>, _> = rows.into_iter().map(TryInto::try_into).collect();
+    let mut found = found?;
+    if side == Side::Newer {
+        found.reverse();
+    }
+    Ok(found)
 }
 
 /// Number of a merchant's links, which is bounded by [`LINKS_MAX`](crate::link::LINKS_MAX). Index:

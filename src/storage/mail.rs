@@ -1,4 +1,4 @@
-//! Mails to buyers: rows, attempts, budgets and unsubscriptions.
+//! Mails: rows, attempts, budgets and unsubscriptions.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -150,7 +150,8 @@ pub struct DueMail {
     pub id: Uuid,
     pub kind: MailKind,
     pub recipient: Vec<u8>,
-    pub link: Uuid,
+    /// An announcement has none.
+    pub link: Option<Uuid>,
     pub subscription: Option<Uuid>,
     pub renewal_cycle: Option<i32>,
     pub language: Language,
@@ -168,6 +169,10 @@ pub struct DueMail {
     pub covered: Option<i32>,
     pub subscription_state: Option<subscription::State>,
     pub is_unsubscribed: Option<bool>,
+    /// Title and text of the announcement that it tells.
+    pub title: Option<String>,
+    pub body: Option<String>,
+    pub is_withdrawn: bool,
     pub now: DateTime<Utc>,
 }
 
@@ -191,11 +196,14 @@ pub async fn lock(
                coalesce(m.leased_until > clock_timestamp(), false) as "is_leased!", m.is_counted, m.expires_at,
                coalesce(b.bounces, 0) as "bounces!", (c.suspended_at is not null) as "is_suspended!",
                s.covered as "covered?", s.state as "subscription_state?: subscription::State",
-               (s.unsubscribed_at is not null) as "is_unsubscribed?", clock_timestamp() as "now!"
+               (s.unsubscribed_at is not null) as "is_unsubscribed?", n.title as "title?", n.body as "body?",
+               coalesce(n.withdrawn_at is not null or n.ends_at <= clock_timestamp(), false) as "is_withdrawn!",
+               clock_timestamp() as "now!"
         from mail m
         join merchant c on c.id = m.merchant_id
         left join subscription s on s.id = m.subscription_id
         left join mail_bounce b on b.recipient = m.recipient
+        left join announcement n on n.id = m.subject and m.kind = 'announcement'
         where m.id = $1
         for no key update of m
         "#,

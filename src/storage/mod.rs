@@ -9,6 +9,7 @@ pub mod access;
 pub mod accounts;
 pub mod addresses;
 pub mod alerts;
+pub mod announcement_mail;
 pub mod audit;
 pub mod author;
 pub mod balance;

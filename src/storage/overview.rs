@@ -15,6 +15,7 @@ pub struct Attention {
     pub open_invoices: i64,
     pub dead_letters: i64,
     pub payouts_on_hold: i64,
+    pub subscriptions_past_due: i64,
 }
 
 /// A deposit that was not credited to its invoice, or at the merchant's own address.
@@ -29,8 +30,9 @@ pub struct OddDeposit {
     pub settled_at: Option<DateTime<Utc>>,
 }
 
-/// Open invoices, given-up webhooks, and payout orders that wait for an operator. Indices:
-/// `invoice_open`, `delivery_failed_by_merchant`, `payout_order_held`.
+/// Open invoices, given-up webhooks, payout orders that wait for an operator, and subscriptions
+/// past due. Indices: `invoice_open`, `delivery_failed_by_merchant`, `payout_order_held`,
+/// `subscription_by_state`.
 pub async fn attention(
     connection: &mut PgConnection,
     merchant_id: Uuid,
@@ -43,7 +45,10 @@ pub async fn attention(
                (select count(*) from (select from delivery
                 where merchant_id = $1 and state in ('dropped', 'dead') and state = 'dead' limit $2) as d)
                    as "dead_letters!",
-               (select count(*) from payout_order where held_at is not null and merchant_id = $1) as "payouts_on_hold!"
+               (select count(*) from payout_order where held_at is not null and merchant_id = $1) as "payouts_on_hold!",
+               (select count(*) from (select from subscription
+                where merchant_id = $1 and state <> 'pending' and state = 'past_due' limit $2) as s)
+                   as "subscriptions_past_due!"
         "#,
         merchant_id,
         COUNTED_MAX

@@ -43,7 +43,7 @@ const GUIDES: &[Page] = &[
     ),
     page!("subscriptions", "Subscriptions", "cycles, reminders, renewals", "docs/subscriptions.md"),
     page!("till", "The till", "charges at a counter", "docs/till.md"),
-    page!("mail", "Mail to buyers", "receipts and reminders", "docs/mail.md"),
+    page!("mail", "Mail", "receipts, reminders and announcements", "docs/mail.md"),
     page!("webhooks", "Webhooks", "verify, then act once", "docs/webhooks.md"),
     page!(
         "receiver-down",

@@ -10,6 +10,7 @@ use gateway::{
     account::Action,
     app::{
         account::session::{Permission, Signed},
+        mail::MailedAnnouncement,
         operator::announce::{AnnounceError, BODY_CHARS_MAX, DAYS_MAX, TITLE_CHARS_MAX},
     },
     storage::operator::announcements::{Announcement, Shown},
@@ -49,6 +50,9 @@ struct Page {
     rows: Vec<Announcement>,
     older: Option<String>,
     may_publish: bool,
+    /// Mails are sent here.
+    is_mailing: bool,
+    may_mail: bool,
     /// The id of the announcement that the form would make: sent twice, it makes one.
     new_id: Uuid,
     title: String,
@@ -64,6 +68,12 @@ pub async fn list(State(gateway): State<crate::State>, visit: Visit) -> Result<R
     match visit.asked("done") {
         Some("published") => shell = shell.with_notice("Everybody who signs in sees it now."),
         Some("withdrawn") => shell = shell.with_notice("Nobody sees it any more."),
+        Some("mailed") => {
+            let count = visit.asked("count").and_then(|text| text.parse::<u32>().ok());
+            let owners = count.unwrap_or_default();
+            shell =
+                shell.with_notice(format!("Mails to {owners} owners are written, and sent now."));
+        }
         Some(_) | None => {}
     }
     listed(&gateway, &visit, StatusCode::OK, shell).await
@@ -81,13 +91,17 @@ async fn listed(
     rows.truncate(ROWS);
     let last = rows.last().filter(|_| is_more);
     let older = last.map(|row| format!("{HERE}?older={}", list::cursor(row.created_at, row.id)));
-    let may_publish = visit.signed()?.may(Action::AnnouncementPublish) == Permission::Granted;
+    let signed = visit.signed()?;
+    let may = |action| signed.may(action) == Permission::Granted;
+    let is_mailing = gateway.config.mail.enabled;
     let typed = |name| visit.form.text(name).to_owned();
     let page = Page {
         shell,
         rows,
         older,
-        may_publish,
+        may_publish: may(Action::AnnouncementPublish),
+        is_mailing,
+        may_mail: is_mailing && may(Action::AnnouncementMail),
         new_id: Uuid::now_v7(),
         title: typed("title"),
         body: typed("body"),
@@ -122,6 +136,26 @@ pub async fn publish(
             let shell = Shell::of(&visit, HERE).with_error(format!("Not announced: {error}."));
             listed(&gateway, &visit, StatusCode::UNPROCESSABLE_ENTITY, shell).await
         }
+    }
+}
+
+/// Mails one to the owners of all merchants, once.
+pub async fn mail(
+    State(gateway): State<crate::State>,
+    Path(id): Path<String>,
+    visit: Visit,
+) -> Result<Response, Problem> {
+    let id = Uuid::try_parse(&id).map_err(|_| Problem::NotFound)?;
+    match gateway.mail_announcement(id, visit.email()?).await? {
+        MailedAnnouncement::Written(count) => {
+            Ok(Redirect::to(&format!("{HERE}?done=mailed&count={count}")).into_response())
+        }
+        MailedAnnouncement::NotNow => Err(Problem::Conflict(
+            "Not mailed: it was mailed before, or nobody sees it any more.".to_owned(),
+        )),
+        MailedAnnouncement::MailsAreOff => Err(Problem::Conflict(
+            "Not mailed: the section mail of the settings is off.".to_owned(),
+        )),
     }
 }
 

@@ -1,6 +1,8 @@
 //! Dead letters of all merchants, in groups of one cause, receiver or day, sent again by group, and
 //! followed to their outcome.
 
+pub mod mails;
+
 use askama::Template;
 use axum::{
     extract::{Path, State},
@@ -18,6 +20,7 @@ use gateway::{
         deliveries::DeliveryRow,
         operator::{
             dead_letters::{DeadGroup, DeadGroupKey, Grouping},
+            dead_mails::DeadMailGroup,
             requeue_runs::RequeueRun,
         },
     },
@@ -50,6 +53,7 @@ struct Page {
     groups: Vec<Group>,
     total: i64,
     runs: Vec<RequeueRun>,
+    mails: Vec<DeadMailGroup>,
     /// Dead-letter queues whose messages are no webhooks, or the reason why they are not seen.
     queues: Result<Vec<QueueDepth>, String>,
     may_requeue: bool,
@@ -93,8 +97,14 @@ pub async fn page(State(gateway): State<crate::State>, visit: Visit) -> Result<R
         Ok(depths) => Ok(depths.into_iter().filter(|depth| depth.is_dead_letters).collect()),
         Err(error) => Err(error.to_string()),
     };
+    let shell = Shell::of(&visit, HERE);
+    let queued = visit.asked("mails").and_then(|text| text.parse::<u32>().ok());
     show(&Page {
-        shell: Shell::of(&visit, HERE),
+        shell: match queued {
+            Some(count) => shell.with_notice(format!("{count} mails are queued again.")),
+            None => shell,
+        },
+        mails: gateway.dead_mail_groups().await?,
         ways: WAYS.iter().map(|(name, label, _)| (*name, *label, *name == chosen.0)).collect(),
         groups: groups.into_iter().map(Group::of).collect(),
         total,

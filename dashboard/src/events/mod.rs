@@ -172,7 +172,7 @@ pub async fn page(
 }
 
 impl Detail {
-    /// The page of the payment or payout that the event is about; other things have none.
+    /// The page of the thing that the event is about, where there is one.
     fn about(&self) -> Option<String> {
         let id = self.event.resource_id.as_str();
         let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| id.starts_with(prefix));
@@ -180,6 +180,10 @@ impl Detail {
             Some(format!("/payments/{id}"))
         } else if begins(&["mpo_", "empo_"]) {
             Some(format!("/payouts/{id}"))
+        } else if begins(&["pzs_"]) {
+            Some(format!("/subscriptions/{id}"))
+        } else if begins(&["pzx_"]) {
+            Some(format!("/x402/{id}"))
         } else {
             None
         }

@@ -7,14 +7,11 @@ pub mod new;
 use askama::Template;
 use axum::{extract::State, response::Response};
 use gateway::{
-    account::Action,
-    app::account::session::Permission,
-    link::LinkKind,
-    storage::{invoices::ListOrder, links::Link},
+    account::Action, app::account::session::Permission, link::LinkKind, storage::links::Link,
 };
 
 use crate::{
-    list::ROWS,
+    list::{Asked, Pages, ROWS_AND_NEXT},
     problem::Problem,
     shell::{Shell, page as show},
     visit::Visit,
@@ -27,28 +24,20 @@ const HERE: &str = "/links";
 struct Page {
     shell: Shell,
     links: Vec<Link>,
-    total: i64,
     may_create: bool,
-    newer: Option<i64>,
-    older: Option<i64>,
+    pages: Pages,
 }
 
 pub async fn page(State(gateway): State<crate::State>, visit: Visit) -> Result<Response, Problem> {
-    let rows = i64::try_from(ROWS).unwrap_or(i64::MAX);
-    let number = visit.asked("page").and_then(|text| text.parse::<i64>().ok()).unwrap_or(0);
-    // A merchant has 10,000 links at most, so no offset is far.
-    let number = number.clamp(0, gateway::link::LINKS_MAX / rows);
     let merchant_id = visit.merchant()?.merchant_id;
-    let newest = ListOrder::CreatedDesc;
-    let found = gateway.list_links(merchant_id, newest, rows, number * rows).await?;
-    let is_more = (number + 1) * rows < found.total;
+    let asked = Asked::of(&visit);
+    let mut links = gateway.links_beside(merchant_id, asked.place(), ROWS_AND_NEXT).await?;
+    let pages = Pages::cut(&mut links, asked, HERE, &[], |link: &Link| (link.created_at, link.id));
     show(&Page {
         shell: Shell::of(&visit, HERE),
-        links: found.links,
-        total: found.total,
+        links,
         may_create: visit.signed()?.may(Action::LinkCreate) == Permission::Granted,
-        newer: (number > 0).then(|| number - 1),
-        older: is_more.then(|| number + 1),
+        pages,
     })
 }
 

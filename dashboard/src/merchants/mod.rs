@@ -1,5 +1,7 @@
 //! Merchants, for operators: created, changed, suspended, resumed, and read as they see themselves.
 
+pub mod owner;
+
 use askama::Template;
 use axum::{
     extract::{Path, State},
@@ -53,6 +55,8 @@ struct Detail {
     may_suspend: bool,
     may_change: bool,
     may_limit: bool,
+    /// Nobody owns it yet, and the caller may invite somebody.
+    may_invite: bool,
     /// Payout limits of its own, in whole USD.
     limits: PayoutLimits,
     entries: Option<Vec<Line>>,
@@ -145,6 +149,7 @@ async fn shown(
         may_suspend: may(Action::MerchantSuspend),
         may_change: may(Action::MerchantChange),
         may_limit: may(Action::PayoutLimit),
+        may_invite: may(Action::MerchantInvite) && !gateway.has_owner(id).await?,
         limits: gateway.own_payout_limits(id).await?,
         entries,
         reason_max: REASON_CHARS_MAX,

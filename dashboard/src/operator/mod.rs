@@ -25,6 +25,7 @@ use crate::{
     problem::Problem,
     shell::{Shell, page as show, when},
     visit::Visit,
+    x402_health::SETTLEMENTS_LOW,
 };
 use runbook::Paragraph;
 
@@ -133,24 +134,7 @@ fn troubles(picture: &Picture, queues: &[QueueDepth]) -> Vec<Trouble> {
         }
     }
     let payouts = &picture.payouts;
-    for (count, name, what, href) in [
-        (picture.dead_ipns, "GatewayDeadLetters", "IPNs were given up", "/operator/dead-letters"),
-        (
-            picture.dead_payout_webhooks,
-            "GatewayPayoutDeadLetters",
-            "payout webhooks were given up",
-            "/operator/dead-letters",
-        ),
-        (payouts.held, "GatewayPayoutHeld", "payout orders are held", "/operator/payouts"),
-        (payouts.stuck, "GatewayPayoutStuck", "payments wait in no block", "/operator/payouts"),
-        (payouts.stopped, "GatewayPayoutsStopped", "stops of signing", "/operator/payouts"),
-        (
-            picture.nc_payouts_stuck,
-            "GatewayPayoutStuck",
-            "payouts that merchants signed wait in no block",
-            "/operator/payouts",
-        ),
-    ] {
+    for (count, name, what, href) in counts(picture) {
         if count > 0 {
             note(name, format!("{count} {what}"), href);
         }
@@ -164,6 +148,11 @@ fn troubles(picture: &Picture, queues: &[QueueDepth]) -> Vec<Trouble> {
         let text = format!("{} addresses of {} are free", pool.free, pool.network);
         note(name, text, "/operator/networks");
     }
+    for gas in picture.x402_gas.iter().filter(|gas| gas.settlements < SETTLEMENTS_LOW) {
+        let text =
+            format!("the gas wallet of x402 pays for {} more on {}", gas.settlements, gas.network);
+        note("GatewayX402GasLow", text, "/operator/x402");
+    }
     for (network, more, less) in &picture.differences {
         let text =
             format!("on {network} {more} addresses hold more than the rows say, {less} less");
@@ -172,9 +161,46 @@ fn troubles(picture: &Picture, queues: &[QueueDepth]) -> Vec<Trouble> {
     for alert in &picture.alerts {
         let at = when(&alert.created_at);
         let text = format!("{}: {} ({at})", alert.subject, alert.detail);
-        note(&alert.kind, text, "/operator/deposits");
+        let is_x402 = alert.kind.starts_with("x402_");
+        let href = if is_x402 { "/operator/x402" } else { "/operator/deposits" };
+        note(&alert.kind, text, href);
     }
     found
+}
+
+/// Counts of which none should be above zero: each with its alert, its words and its screen.
+fn counts(picture: &Picture) -> [(i64, &'static str, &'static str, &'static str); 8] {
+    let payouts = &picture.payouts;
+    [
+        (picture.dead_ipns, "GatewayDeadLetters", "IPNs were given up", "/operator/dead-letters"),
+        (
+            picture.dead_payout_webhooks,
+            "GatewayPayoutDeadLetters",
+            "payout webhooks were given up",
+            "/operator/dead-letters",
+        ),
+        (
+            picture.dead_mails,
+            "GatewayMailDeadLetters",
+            "mails were given up",
+            "/operator/dead-letters",
+        ),
+        (
+            picture.x402_stuck,
+            "GatewayX402Stuck",
+            "payments of programs wait in no block",
+            "/operator/x402",
+        ),
+        (payouts.held, "GatewayPayoutHeld", "payout orders are held", "/operator/payouts"),
+        (payouts.stuck, "GatewayPayoutStuck", "payments wait in no block", "/operator/payouts"),
+        (payouts.stopped, "GatewayPayoutsStopped", "stops of signing", "/operator/payouts"),
+        (
+            picture.nc_payouts_stuck,
+            "GatewayPayoutStuck",
+            "payouts that merchants signed wait in no block",
+            "/operator/payouts",
+        ),
+    ]
 }
 
 /// Examines the whole installation in the background.
@@ -199,6 +225,9 @@ mod tests {
             "GatewayQueueBacklog",
             "GatewayDeadLetters",
             "GatewayPayoutDeadLetters",
+            "GatewayMailDeadLetters",
+            "GatewayX402Stuck",
+            "GatewayX402GasLow",
             "GatewayPayoutHeld",
             "GatewayPayoutStuck",
             "GatewayPayoutsStopped",

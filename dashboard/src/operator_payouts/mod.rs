@@ -13,6 +13,7 @@ use gateway::{
     app::{
         account::session::Permission,
         payout::{OperateError, PayoutPicture, Review},
+        x402::health::STOP,
     },
     asset::{Network, catalogue::Catalogue},
     money::BaseUnits,
@@ -256,5 +257,9 @@ fn balance(row: &GasWalletRow) -> String {
 }
 
 fn spoken(network: &str) -> &str {
-    if network == EVERYWHERE { "all networks" } else { network }
+    match network {
+        EVERYWHERE => "all networks",
+        STOP => "settlements of x402",
+        network => network,
+    }
 }

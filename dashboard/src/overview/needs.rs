@@ -49,6 +49,19 @@ pub fn needs(overview: &Overview) -> Vec<Need> {
         let detail = "An operator looks at each before it goes out.";
         needs.push(Need { href: "/payouts".into(), text, detail: detail.into() });
     }
+    if attention.subscriptions_past_due > 0 {
+        let text = match attention.subscriptions_past_due {
+            1 => "One subscription is past due".to_owned(),
+            count => format!("{} subscriptions are past due", counted(count)),
+        };
+        let detail =
+            "Nothing was paid three days after the renewal. A payment makes each active again.";
+        needs.push(Need {
+            href: "/subscriptions?state=past_due".into(),
+            text,
+            detail: detail.into(),
+        });
+    }
     needs.extend(overview.odd_deposits.iter().map(|deposit| {
         let token = deposit.token_id.as_deref();
         let currency = token.and_then(|token| Catalogue::get().by_token_id(token));

@@ -42,6 +42,8 @@ pub enum CreateError {
     TooMany,
     #[error("your own role was changed meanwhile; sign in again")]
     NoLonger,
+    #[error("the merchant has an owner already, who invites the others")]
+    HasOwner,
     #[error("no account has the e-mail address {0}")]
     Unknown(String),
     #[error("sign-in links exist in the sandbox only; in production an account signs in itself")]

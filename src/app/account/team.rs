@@ -61,6 +61,31 @@ impl Gateway {
         everybody(&mut *self.db.connection().await?, merchant_id).await
     }
 
+    /// Invites the first owner of a merchant. Whoever owns one invites the others, so that no
+    /// operator makes himself an owner beside them. `by` is the operator's account.
+    pub async fn invite_first_owner(
+        &self,
+        merchant_id: Uuid,
+        typed_email: &str,
+        by: &str,
+    ) -> Result<Invitation, CreateError> {
+        if self.has_owner(merchant_id).await? {
+            return Err(CreateError::HasOwner);
+        }
+        let made = self.create_account(typed_email, Role::Owner, Some(merchant_id)).await?;
+        let mut connection = self.db.connection().await?;
+        let detail = format!("{} as {}", email::normalised(typed_email)?, Role::Owner);
+        let subject = subject(Some(merchant_id));
+        audit::note(&mut connection, ("team", "invited"), &subject, by, &detail).await?;
+        Ok(made)
+    }
+
+    /// Returns true if somebody has accepted to own a merchant.
+    pub async fn has_owner(&self, merchant_id: Uuid) -> Result<bool, StorageError> {
+        let members = self.members(Some(merchant_id)).await?;
+        Ok(members.iter().any(|row| row.role == Role::Owner && row.accepted_at.is_some()))
+    }
+
     /// Offers a role to whoever has this e-mail address, and makes the invitation that its owner
     /// accepts. Until then the role counts for nothing. Without an author it comes from the command
     /// line.

@@ -1,5 +1,6 @@
 //! A merchant's own links.
 
+use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use crate::app::Gateway;
@@ -7,6 +8,7 @@ use crate::storage::{
     StorageError,
     invoices::ListOrder,
     links::{self, Link},
+    payment_search::Side,
 };
 
 /// One page of a merchant's links.
@@ -24,6 +26,17 @@ impl Gateway {
     ) -> Result<Option<Link>, StorageError> {
         let mut connection = self.db.connection().await?;
         links::of_merchant(&mut connection, merchant_id, link_id).await
+    }
+
+    /// Up to `limit` links on one side of a place, the newest first.
+    pub async fn links_beside(
+        &self,
+        merchant_id: Uuid,
+        place: (Side, DateTime<Utc>, Uuid),
+        limit: i64,
+    ) -> Result<Vec<Link>, StorageError> {
+        let mut connection = self.db.connection().await?;
+        links::beside(&mut connection, merchant_id, place, limit).await
     }
 
     pub async fn list_links(

@@ -20,7 +20,7 @@ use crate::{
     fail_point::fail_point,
     mail::{
         MailKind, Token, budget,
-        compose::{Contents, compose},
+        compose::{Announced, Contents, compose},
         recipient,
         schedule::{self, Reply},
         standing::{self, Refusal, Renewal, Standing},
@@ -161,8 +161,9 @@ impl Gateway {
         }
         let limits = self.config.mail.budget();
         // Always in this order, so that no two attempts wait for one another.
-        let link = budget::of_link(mail.link);
-        if !mail::take_budget(tx, &link, limits.per_link.into()).await? {
+        if let Some(link) = mail.link.map(budget::of_link)
+            && !mail::take_budget(tx, &link, limits.per_link.into()).await?
+        {
             return Ok(Some(Refusal::LinkBudget));
         }
         let recipient: Result<[u8; 32], _> = mail.recipient.as_slice().try_into();
@@ -228,10 +229,10 @@ impl Gateway {
     }
 }
 
-/// The end of a mail's time. An operator who requeues a dead receipt wants it sent; a reminder of a
+/// The end of a mail's time. An operator who requeues a dead mail wants it sent; a reminder of a
 /// day that is over is no news.
 fn expiry(mail: &DueMail, turn: Turn) -> DateTime<Utc> {
-    let is_fresh = turn.cycle > mail.cycle && mail.kind == MailKind::Receipt;
+    let is_fresh = turn.cycle > mail.cycle && mail.kind != MailKind::Reminder;
     if is_fresh { mail.now + schedule::lifetime(mail.kind) } else { mail.expires_at }
 }
 
@@ -250,19 +251,31 @@ fn standing_of(mail: &DueMail, expires_at: DateTime<Utc>) -> Standing {
         bounces: mail.bounces,
         is_suspended: mail.is_suspended,
         renewal,
+        is_withdrawn: mail.is_withdrawn,
     }
+}
+
+/// The facts of a mail: those that were stored with it, or the announcement itself, of which
+/// nothing is stored with the mail. `None` if the row does not fit its kind.
+fn contents(mail: &DueMail) -> Option<Contents> {
+    if mail.kind == MailKind::Announcement {
+        let title = mail.title.clone()?;
+        let body = mail.body.clone().unwrap_or_default();
+        return Some(Contents::Announcement(Announced { title, body }));
+    }
+    let contents: Contents = serde_json::from_str(mail.contents.as_deref()?).ok()?;
+    (contents.kind() == mail.kind).then_some(contents)
 }
 
 async fn hand_over(relay: &Relay, attempt: &Attempt, checkout_url: &str) -> Result<(), SmtpError> {
     let mail = &attempt.mail;
-    let (Some(address), Some(contents)) = (&mail.address, &mail.contents) else {
+    let (Some(address), Some(contents)) = (&mail.address, contents(mail)) else {
         return Err(SmtpError::Unwritable);
     };
-    let contents: Contents = serde_json::from_str(contents).map_err(|_| SmtpError::Unwritable)?;
     // Whoever can write this row must not be able to send a stranger an address of his own, nor to
     // count the mail to another recipient.
     let checkout = format!("{}/", checkout_url.trim_end_matches('/'));
-    let is_ours = contents.url().starts_with(&checkout);
+    let is_ours = contents.url().is_none_or(|url| url.starts_with(&checkout));
     if !is_ours || recipient(address).as_slice() != mail.recipient {
         return Err(SmtpError::Unwritable);
     }

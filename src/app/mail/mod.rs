@@ -1,11 +1,14 @@
-//! Mails to buyers: written with the change that causes them, sent by the role `mail-delivery`.
+//! Mails to buyers and to owners of merchants: written with the change that causes them, sent by
+//! the role `mail-delivery`.
 
+mod announcement;
 pub mod deliver;
 mod receipt;
 pub(crate) mod reminder;
 pub mod requeue;
 pub mod unsubscribe;
 
+pub use announcement::MailedAnnouncement;
 use uuid::Uuid;
 
 use crate::{

@@ -15,9 +15,10 @@ use crate::{
         alerts::{self, AlertRow},
         balances,
         cursors::Lag,
-        deliveries, nc_payouts, outbox,
+        deliveries, mail, nc_payouts, outbox,
         payouts::pressure::{self, Pressure},
         pools,
+        x402::health::{self, GasRow},
     },
     webhook::Channel,
 };
@@ -61,8 +62,13 @@ pub struct Picture {
     pub outbox_age_seconds: i64,
     pub dead_ipns: i64,
     pub dead_payout_webhooks: i64,
+    pub dead_mails: i64,
     pub payouts: Pressure,
     pub nc_payouts_stuck: i64,
+    /// Settlements of programs' payments that wait in no block.
+    pub x402_stuck: i64,
+    /// The wallet of x402 on the networks that are offered.
+    pub x402_gas: Vec<GasRow>,
     pub alert_count: i64,
     pub alerts: Vec<AlertRow>,
     pub lags: Vec<Lag>,
@@ -112,8 +118,15 @@ impl Gateway {
             dead_ipns: deliveries::count_dead(&mut connection, Channel::Ipn, 0).await?,
             dead_payout_webhooks: deliveries::count_dead(&mut connection, Channel::Payout, 0)
                 .await?,
+            dead_mails: mail::count_dead(&mut connection).await?,
             payouts: pressure::pressure(&mut connection).await?,
             nc_payouts_stuck: nc_payouts::stuck(&mut connection).await?,
+            x402_stuck: health::count_stuck(&mut connection).await?,
+            x402_gas: health::gas(&mut connection)
+                .await?
+                .into_iter()
+                .filter(|row| self.config.takes_x402_on(row.network))
+                .collect(),
             alert_count: alerts::count(&mut connection).await?,
             alerts: alerts::latest(&mut connection, ALERTS_SHOWN).await?,
             lags: self.lags(&mut connection).await?,

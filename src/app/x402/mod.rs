@@ -6,8 +6,11 @@
 
 mod admit;
 pub(super) mod book;
+pub mod by_hand;
 mod cost;
 mod follow;
+pub mod health;
+pub mod lists;
 mod paywall;
 mod price;
 mod reread;

@@ -72,13 +72,24 @@ impl From<X402Error> for ResourceError {
 }
 
 impl Gateway {
-    /// Creates a resource with an address of its own. The lock of the merchant's row makes the
-    /// limit exact.
+    /// Creates a resource with an address of its own.
     pub async fn create_x402_resource(
         &self,
         merchant_id: Uuid,
         terms: &Terms,
     ) -> Result<(Resource, Offer), ResourceError> {
+        let stored = self.insert_x402_resource(merchant_id, Uuid::now_v7(), terms).await?;
+        self.with_offer(stored).await
+    }
+
+    /// Stores a resource under the id of its row. The lock of the merchant's row makes the limit
+    /// exact.
+    pub(super) async fn insert_x402_resource(
+        &self,
+        merchant_id: Uuid,
+        id: Uuid,
+        terms: &Terms,
+    ) -> Result<Resource, ResourceError> {
         terms.check()?;
         for network in &terms.networks {
             if !self.config.takes_x402_on(*network) {
@@ -102,10 +113,10 @@ impl Gateway {
         }
         let address = self.give_address(&mut tx, Family::Evm).await?;
         resources::insert_address(&mut tx, &address, first.name()).await?;
-        let id = resource::new_id();
-        let stored = resources::insert(&mut tx, merchant_id, &id, terms, &address).await?;
+        let name = resource::new_id();
+        let stored = resources::insert(&mut tx, merchant_id, (id, &name), terms, &address).await?;
         tx.commit().await.map_err(StorageError::from)?;
-        self.with_offer(stored).await
+        Ok(stored)
     }
 
     pub async fn x402_resource(

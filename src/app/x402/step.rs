@@ -12,7 +12,10 @@ use super::{GasWallet, X402Error};
 use crate::{
     app::Gateway,
     asset::Network,
-    storage::x402::following::{self, OpenSettlement},
+    storage::x402::{
+        following::{self, OpenSettlement},
+        health,
+    },
     x402::call::BY_KEY_BYTES,
 };
 
@@ -122,6 +125,9 @@ impl Gateway {
         if let Some(coins) = payers.payer.coins_for_gas(wallet.address()).await? {
             let left = u32::try_from(coins.get() / each).unwrap_or(u32::MAX);
             metrics::gauge!("x402_gas_settlements", "network" => network.name()).set(left);
+            let mut connection = self.db.connection().await?;
+            let held = (coins, i64::from(left));
+            health::note_gas(&mut connection, network, wallet.address(), held).await?;
         }
         Ok(())
     }

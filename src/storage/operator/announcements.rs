@@ -15,6 +15,9 @@ pub struct Announcement {
     pub created_at: DateTime<Utc>,
     pub ends_at: Option<DateTime<Utc>>,
     pub withdrawn_at: Option<DateTime<Utc>>,
+    /// When it was mailed to the owners of merchants, and by whom.
+    pub mailed_at: Option<DateTime<Utc>>,
+    pub mailed_by: Option<String>,
     /// True while merchants see it.
     pub is_shown: bool,
     pub dismissals: i64,
@@ -74,7 +77,7 @@ pub async fn page(
     let rows = sqlx::query_as!(
         Announcement,
         r#"
-        select a.id, a.title, a.body, a.created_by, a.created_at, a.ends_at, a.withdrawn_at,
+        select a.id, a.title, a.body, a.created_by, a.created_at, a.ends_at, a.withdrawn_at, a.mailed_at, a.mailed_by,
                a.withdrawn_at is null and coalesce(a.ends_at > clock_timestamp(), true) as "is_shown!",
                (select count(*) from announcement_dismissal d where d.announcement_id = a.id) as "dismissals!"
         from announcement a

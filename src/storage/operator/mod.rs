@@ -5,6 +5,7 @@ pub mod announcements;
 pub mod audit_search;
 pub mod currency_effect;
 pub mod dead_letters;
+pub mod dead_mails;
 pub mod examinations;
 pub mod observations;
 pub mod odd_deposits;

@@ -2,6 +2,8 @@
 
 pub mod costs;
 pub mod following;
+pub mod health;
+pub mod lists;
 pub mod resources;
 pub mod settlements;
 

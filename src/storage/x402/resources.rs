@@ -22,22 +22,29 @@ pub struct Resource {
     pub address: String,
     pub terms: Terms,
     pub created_at: DateTime<Utc>,
+    /// It is sold no more.
+    pub is_off: bool,
+    /// Edits of its text so far.
+    pub edits: i32,
 }
 
-struct RawResource {
-    id: Uuid,
-    resource_id: String,
-    merchant_id: Uuid,
-    address_id: Uuid,
-    address: String,
-    url: String,
-    description: String,
-    mime_type: String,
-    price: BigDecimal,
-    networks: Vec<String>,
-    timeout_seconds: i32,
-    listed: bool,
-    created_at: DateTime<Utc>,
+/// A row as it is read.
+pub(super) struct RawResource {
+    pub(super) id: Uuid,
+    pub(super) resource_id: String,
+    pub(super) merchant_id: Uuid,
+    pub(super) address_id: Uuid,
+    pub(super) address: String,
+    pub(super) url: String,
+    pub(super) description: String,
+    pub(super) mime_type: String,
+    pub(super) price: BigDecimal,
+    pub(super) networks: Vec<String>,
+    pub(super) timeout_seconds: i32,
+    pub(super) listed: bool,
+    pub(super) created_at: DateTime<Utc>,
+    pub(super) is_off: bool,
+    pub(super) edits: i32,
 }
 
 /// Reads resources by the end of a query.
@@ -47,14 +54,15 @@ macro_rules! resources_where {
             RawResource,
             r#"
             select r.id, r.resource_id, r.merchant_id, r.address_id, a.address, r.url, r.description, r.mime_type, r.price,
-                   r.networks, r.timeout_seconds, r.listed, r.created_at
+                   r.networks, r.timeout_seconds, r.listed, r.created_at, r.deleted_at is not null as "is_off!", r.edits
             from x402_resource r
             join deposit_address a on a.id = r.address_id
-            where r.deleted_at is null and "# + $end,
+            where "# + $end,
             $($argument),+
         )
     };
 }
+pub(super) use resources_where;
 
 /// Gives an address out to a resource. It has no owner among invoices and orders: the resource
 /// names it.
@@ -80,15 +88,15 @@ pub async fn insert_address(
     Ok(())
 }
 
-/// Stores a new resource. The caller holds the merchant's row and has given its address out.
+/// Stores a new resource under its two ids. The caller holds the merchant's row and has given its
+/// address out.
 pub async fn insert(
     connection: &mut PgConnection,
     merchant_id: Uuid,
-    resource_id: &str,
+    (id, resource_id): (Uuid, &str),
     terms: &Terms,
     address: &NewAddress,
 ) -> Result<Resource, StorageError> {
-    let id = Uuid::now_v7();
     let timeout = i32::try_from(terms.timeout_seconds)
         .map_err(|_| StorageError::damaged(TABLE, "a number is too large"))?;
     let created_at = sqlx::query_scalar!(
@@ -120,6 +128,8 @@ pub async fn insert(
         address: address.address.clone(),
         terms: terms.clone(),
         created_at,
+        is_off: false,
+        edits: 0,
     })
 }
 
@@ -141,7 +151,7 @@ pub async fn of_merchant(
     resource_id: &str,
 ) -> Result<Option<Resource>, StorageError> {
     let row = resources_where!(
-        "r.resource_id = $2 and r.merchant_id = $1";
+        "r.deleted_at is null and r.resource_id = $2 and r.merchant_id = $1";
         merchant_id, resource_id
     )
     .fetch_optional(connection)
@@ -157,7 +167,7 @@ pub async fn list(
     offset: i64,
 ) -> Result<Vec<Resource>, StorageError> {
     let rows = resources_where!(
-        "r.merchant_id = $1 order by r.created_at desc, r.id desc limit $2 offset $3";
+        "r.deleted_at is null and r.merchant_id = $1 order by r.created_at desc, r.id desc limit $2 offset $3";
         merchant_id, limit, offset
     )
     .fetch_all(connection)
@@ -174,7 +184,7 @@ pub async fn listed(
     offset: i64,
 ) -> Result<Vec<Resource>, StorageError> {
     let rows = resources_where!(
-        "r.listed and exists (select from merchant m where m.id = r.merchant_id and m.suspended_at is null)
+        "r.deleted_at is null and r.listed and exists (select from merchant m where m.id = r.merchant_id and m.suspended_at is null)
          and ($1::text is null or position(lower($1) in lower(r.url || ' ' || r.description)) > 0)
          order by r.created_at desc, r.id desc limit $2 offset $3";
         words, limit, offset
@@ -238,6 +248,68 @@ pub async fn delete(
     Ok(done.rows_affected() == 1)
 }
 
+/// A resource by its row's id, also one that is switched off. Index: `x402_resource_pkey`.
+pub async fn of_row(
+    connection: &mut PgConnection,
+    id: Uuid,
+) -> Result<Option<Resource>, StorageError> {
+    let row = resources_where!("r.id = $1"; id).fetch_optional(connection).await?;
+    row.map(TryInto::try_into).transpose()
+}
+
+/// A merchant's resource by its public id, also one that is switched off. Index:
+/// `x402_resource_id_unique`.
+pub async fn known(
+    connection: &mut PgConnection,
+    merchant_id: Uuid,
+    resource_id: &str,
+) -> Result<Option<Resource>, StorageError> {
+    let row = resources_where!(
+        "r.merchant_id = $1 and r.resource_id = $2";
+        merchant_id, resource_id
+    )
+    .fetch_optional(connection)
+    .await?;
+    row.map(TryInto::try_into).transpose()
+}
+
+/// Changes everything of a resource that costs its payers nothing: all but price and networks.
+/// `false` if it is off, or was edited since `seen`.
+pub async fn edit(
+    connection: &mut PgConnection,
+    resource: &Resource,
+    terms: &Terms,
+    seen: i32,
+) -> Result<bool, StorageError> {
+    let timeout = i32::try_from(terms.timeout_seconds)
+        .map_err(|_| StorageError::damaged(TABLE, "a number is too large"))?;
+    let done = sqlx::query!(
+        r#"
+        update x402_resource
+        set url = $3, description = $4, mime_type = $5, timeout_seconds = $6, listed = $7, edits = edits + 1
+        where id = $1 and edits = $2 and deleted_at is null
+        "#,
+        resource.id,
+        seen,
+        terms.url,
+        terms.description,
+        terms.mime_type,
+        timeout,
+        terms.listed
+    )
+    .execute(connection)
+    .await?;
+    Ok(done.rows_affected() == 1)
+}
+
+/// Sells a resource again. The caller holds the merchant's row and has counted the others.
+pub async fn switch_on(connection: &mut PgConnection, id: Uuid) -> Result<(), StorageError> {
+    sqlx::query!("update x402_resource set deleted_at = null where id = $1", id)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
 impl TryFrom<RawResource> for Resource {
     type Error = StorageError;
 
@@ -261,6 +333,8 @@ impl TryFrom<RawResource> for Resource {
                 listed: raw.listed,
             },
             created_at: raw.created_at,
+            is_off: raw.is_off,
+            edits: raw.edits,
         })
     }
 }

@@ -99,12 +99,16 @@ impl Scene {
         (id, tab.text("code.once").await)
     }
 
-    /// The owner accepts the invitation, and adds an authenticator app.
+    /// The owner accepts the operator's invitation, and adds an authenticator app.
     async fn owner_gets_in(&self, merchant_id: &str) {
-        let merchant = Some(merchant_id.parse().unwrap());
-        let invited = self.gateway.create_account(OWNER, Role::Owner, merchant).await.unwrap();
+        let operator = &self.operator;
+        operator.open(&self.at(&format!("/operator/merchants/{merchant_id}"))).await;
+        fill(operator, "#email", OWNER).await;
+        operator.click("form[data-action=\"merchant.invite\"] button").await;
+        operator.shows("document.querySelectorAll('code.once').length === 1").await;
+        let invitation = operator.text("code.once").await;
         let tab = &self.owner;
-        tab.open(&invited.url).await;
+        tab.open(&invitation).await;
         fill(tab, "#password", PASSWORD).await;
         tab.click("form[data-action=\"session.open\"] button").await;
         tab.shows("location.pathname === '/account'").await;

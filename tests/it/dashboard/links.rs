@@ -88,9 +88,48 @@ async fn a_wrong_form_of_a_link_keeps_what_was_entered_and_says_what_to_do() {
             assert!(known || name == "webhook_url", "{name}: {}", refused.body);
             assert!(refused.status < 500, "{name}: {}", refused.body);
         }
-        for odd in ["/links?page=-1", "/links?page=99999999999", "/links?page=x", "/links/pzl_1"] {
+        for odd in
+            ["/links?older=x", "/links?newer=1-1", "/links?older=99999999999-0", "/links/pzl_1"]
+        {
             assert!(owner.get(odd).await.status < 500, "{odd}");
         }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_list_of_links_goes_back_and_forth_while_others_are_created() {
+    with_desk(|desk| async move {
+        desk.stack.lift_rate_limits().await;
+        let merchant = desk.merchant().await;
+        let create = async |title: &str| {
+            let body =
+                serde_json::json!({ "type": "donation", "title": title, "min_amount": 1, "price_currency": "usd" });
+            let made = merchant.client.post("/v1/links", &body).await;
+            assert_eq!(made.status, 201, "{}", made.body);
+        };
+        for n in 1..=60 {
+            create(&format!("link-{n}-")).await;
+        }
+        let mut owner = desk.signed_in("o@example.com", Role::Owner, Some(&merchant)).await;
+        let next = |body: &str, rel: &str| {
+            let (_, rest) = body.split_once(&format!("rel=\"{rel}\" href=\""))?;
+            Some(rest.split('"').next()?.replace("&#38;", "&"))
+        };
+        let (mut path, mut seen) = ("/links".to_owned(), Vec::new());
+        let last = loop {
+            let page = owner.get(&path).await.body;
+            seen.extend((1..=60).rev().filter(|n| page.contains(&format!(">link-{n}-<"))));
+            // What is created meanwhile moves nothing to another page.
+            create("link-of-now").await;
+            match next(&page, "next") {
+                Some(older) => path = older,
+                None => break page,
+            }
+        };
+        assert_eq!(seen, (1..=60).rev().collect::<Vec<_>>());
+        let newer = owner.get(&next(&last, "prev").unwrap()).await.body;
+        assert!(newer.contains(">link-35-<") && !newer.contains(">link-60-<"), "{newer}");
     })
     .await;
 }

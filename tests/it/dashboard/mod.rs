@@ -1,5 +1,6 @@
 //! The dashboard: who gets in, who may do what, and what its pages show.
 
+mod announcement_mail;
 mod attack;
 mod authenticator;
 mod custody;
@@ -31,6 +32,8 @@ mod team;
 mod till;
 mod visitor;
 mod ways_in;
+mod x402;
+mod x402_health;
 
 use std::{net::SocketAddr, sync::Arc};
 

@@ -134,6 +134,13 @@ async fn a_long_list_goes_back_and_forth_and_its_pages_are_legible() {
             "{page}"
         );
 
+        assert!(!owner.get("/").await.body.contains("past due"));
+        let late = "update subscription set state = 'past_due' where email in ('s2@example.com', 's4@example.com')";
+        shop.stack.sql(late).await;
+        let overview = owner.get("/").await.body;
+        assert!(overview.contains("2 subscriptions are past due"), "{overview}");
+        assert!(overview.contains("/subscriptions?state=past_due"), "{overview}");
+
         let browser = Browser::start().await;
         let tab = browser.desktop().await;
         pages::sign_in_by_link(&desk, &tab, "o@example.com", None).await;

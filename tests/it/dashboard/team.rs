@@ -293,3 +293,44 @@ async fn administrators_keep_the_operators_team_in_the_same_way() {
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_invites_the_first_owner_of_a_merchant_and_no_second_one() {
+    with_desk(|desk| async move {
+        let merchant = desk.merchant().await;
+        let page = format!("/operator/merchants/{}", merchant.new.id);
+        let path = format!("{page}/owner");
+        let mut admin = desk.signed_in("a@example.com", Role::Admin, None).await;
+        let mut support = desk.signed_in("s@example.com", Role::Support, None).await;
+        assert!(!support.get(&page).await.body.contains("merchant.invite"));
+        assert_eq!(support.post(&path, &[("email", "x@example.com")]).await.status, 403);
+        assert!(admin.get(&page).await.body.contains("data-action=\"merchant.invite\""));
+        assert_eq!(admin.post(&path, &[("email", "nobody")]).await.status, 422);
+        let unknown = format!("/operator/merchants/{}/owner", uuid::Uuid::now_v7());
+        assert_eq!(admin.post(&unknown, &[("email", "o@example.com")]).await.status, 404);
+
+        let first = admin.post(&path, &[("email", "O@Example.com ")]).await;
+        assert_eq!(first.status, 200, "{}", first.body);
+        assert_eq!(first.header("cache-control"), Some("no-store"));
+        let lost = path_of(between(&first.body, "<code class=\"once\">", "</code>"));
+        let again = admin.post(&path, &[("email", "o@example.com")]).await;
+        let link = path_of(between(&again.body, "<code class=\"once\">", "</code>"));
+        assert_ne!(lost, link);
+        let mut late = desk.visitor();
+        late.get(&lost).await;
+        assert_ne!(late.post(&lost, &[("password", PASSWORD)]).await.status, 303, "it has ended");
+        let mut owner = accept(&desk, &link).await;
+        assert_eq!(owner.get("/team").await.status, 200);
+
+        assert!(!admin.get(&page).await.body.contains("data-action=\"merchant.invite\""));
+        let refused = admin.post(&path, &[("email", "a@example.com")]).await;
+        assert_eq!(refused.status, 422);
+        assert!(refused.body.contains("has an owner already"), "{}", refused.body);
+        let id = merchant.new.id.to_string();
+        let audit = desk.gateway.audit(Some(&id), None).await.unwrap();
+        let invited: Vec<_> = audit.iter().filter(|entry| entry.act == "invited").collect();
+        assert_eq!(invited.len(), 2, "{audit:?}");
+        assert!(invited.iter().all(|entry| entry.operator == "a@example.com"));
+    })
+    .await;
+}

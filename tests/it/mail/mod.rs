@@ -1,5 +1,6 @@
-//! Mails to buyers: receipts and reminders, by a server that speaks SMTP.
+//! Mails to buyers and owners: receipts, reminders and announcements, by a server that speaks SMTP.
 
+mod announcements;
 mod budgets;
 mod killed;
 mod off;
@@ -18,7 +19,7 @@ use support::{
 use url::form_urlencoded;
 
 /// Settings of mails by this server.
-fn settings(server: &MailServer) -> String {
+pub fn settings(server: &MailServer) -> String {
     format!(
         "mail.enabled = true\nmail.server = \"{}\"\nmail.security = \"none\"\n\
          mail.from = \"Shop <receipts@shop.example>\"\n",

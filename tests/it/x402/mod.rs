@@ -11,7 +11,7 @@ mod limits;
 mod paywall;
 mod race;
 mod resource;
-mod scene;
+pub mod scene;
 mod settle;
 mod stuck;
 mod verify;
