@@ -310,10 +310,8 @@ fn seed_keys(config: &Config) -> Vec<String> {
         let key = key.expose_secret().trim();
         let equals = |other: &str| key.eq_ignore_ascii_case(other.trim());
         // The seed of the invoices must not open with what a running program holds.
-        let shared = [payouts, x402].into_iter().find(|(other, text)| {
-            name == cold.0
-                && *other != name
-                && text.as_ref().is_some_and(|text| equals(text.expose_secret()))
+        let shared = [payouts, x402].into_iter().find(|(_, text)| {
+            name == cold.0 && text.as_ref().is_some_and(|text| equals(text.expose_secret()))
         });
         if MasterKey::parse(key).is_err() {
             faults.push(format!(
