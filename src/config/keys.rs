@@ -20,6 +20,11 @@ impl Config {
         self.payouts.seed_key.is_some()
     }
 
+    /// As [`Self::has_seed_key`], for the seed of x402's gas wallet.
+    pub fn has_x402_seed_key(&self) -> bool {
+        self.x402.seed_key.is_some()
+    }
+
     /// The keys that open the wallet's seed: the one of its own where there is one, else the master
     /// keys.
     pub fn seed_keys(&self) -> Result<KeyRing, ConfigError> {

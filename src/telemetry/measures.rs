@@ -70,6 +70,7 @@ pub const MEASURES: &[Measure] = &[
     ("x402_ended_total", Counter, "settlements whose transaction is final, by network and result"),
     ("x402_booked_total", Counter, "payments for resources in the books, by network"),
     ("x402_open_settlements", Gauge, "settlements of a network that have not ended"),
+    ("x402_signing_stopped", Gauge, "1 while an operator stopped the signing of settlements alone"),
     (
         "x402_gas_settlements",
         Gauge,

@@ -34,6 +34,7 @@ impl Gateway {
         metrics::gauge!("payout_oldest_order_seconds").set(gauge(payouts.oldest_seconds));
         metrics::gauge!("payout_payments_stuck").set(gauge(payouts.stuck));
         metrics::gauge!("payout_signing_stops").set(gauge(payouts.stopped));
+        metrics::gauge!("x402_signing_stopped").set(gauge(payouts.x402_stopped));
         let stuck = nc_payouts::stuck(&mut connection).await?;
         metrics::gauge!("nc_payouts_stuck").set(gauge(stuck));
         let alerts = alerts::count(&mut connection).await?;

@@ -11,6 +11,7 @@ mod cost;
 mod follow;
 pub mod health;
 pub mod lists;
+mod operate;
 mod paywall;
 mod price;
 mod reread;
@@ -23,6 +24,7 @@ mod token;
 mod verify;
 mod wallet;
 
+pub use operate::{NetworkStanding, Standing};
 pub use paywall::{Paywall, PaywallError};
 pub use resources::{Page, ResourceError};
 pub use settle::{Answer, Settled};

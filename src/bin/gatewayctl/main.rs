@@ -54,6 +54,7 @@ mod simulate;
 mod story;
 mod watch;
 mod words;
+mod x402;
 
 use std::{process::ExitCode, time::Duration};
 
@@ -143,6 +144,9 @@ enum Command {
     /// Look at mass payouts, hold and release them, stop all signing
     #[command(subcommand)]
     Payouts(payouts::Payouts),
+    /// Look at payments of programs (x402), stop and resume their signing
+    #[command(subcommand)]
+    X402(x402::X402),
     /// Explain the ledger, show balances at a moment, and prove that nothing was changed
     #[command(subcommand)]
     Ledger(ledger::Ledger),
@@ -194,6 +198,7 @@ impl Command {
             | Self::Deliveries(_)
             | Self::DeadLetters(_)
             | Self::Payouts(_)
+            | Self::X402(_)
             | Self::Currency(_)
             | Self::Addresses(_)
             | Self::Audit(_) => COMMAND_LIMIT,
@@ -223,6 +228,7 @@ impl Command {
             Self::Payouts(payouts::Payouts::SealSeed(seal)) => seal.run(),
             Self::Payouts(payouts::Payouts::Accounts(wallet)) => wallet.accounts(),
             Self::Payouts(command) => command.run(&open().await?, json).await,
+            Self::X402(command) => command.run(&open().await?).await,
             Self::Currency(command) => command.run(&open().await?).await,
             Self::Ledger(command) => command.run(&open().await?).await,
             Self::Reports(command) => command.run(&open().await?).await,

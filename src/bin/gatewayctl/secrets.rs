@@ -31,7 +31,7 @@ pub enum Secrets {
     /// Seal every secret anew under the new master key, while everything runs
     #[command(after_help = words::SECRETS_ROTATE)]
     Rotate,
-    /// Seal the payout wallet's seed anew; prints it sealed. Needs no server
+    /// Seal a wallet's seed anew; prints it sealed. Needs no server
     #[command(after_help = words::SECRETS_RESEAL_SEED)]
     ResealSeed(ResealSeed),
 }
@@ -50,6 +50,22 @@ impl Secrets {
         match self {
             Self::Rotate => rotate(&open().await?, json).await,
             Self::ResealSeed(reseal) => reseal.run(),
+        }
+    }
+}
+
+/// Sealed seeds that the master key seals too, which nothing but their owner can seal anew.
+#[derive(Clone, Copy)]
+struct Seeds {
+    of_payouts: bool,
+    of_x402: bool,
+}
+
+impl Seeds {
+    fn of(config: &Config) -> Self {
+        Self {
+            of_payouts: !config.has_seed_key() && config.payouts.seed_file.is_some(),
+            of_x402: !config.has_x402_seed_key() && config.x402.seed_file.is_some(),
         }
     }
 }
@@ -101,20 +117,20 @@ async fn rotate(gateway: &Gateway, json: bool) -> anyhow::Result<Answer> {
     );
     gateway.finish_rotation().await?;
     let Walked { seen, damaged, orders, .. } = &last;
-    let seed = !gateway.config.has_seed_key() && gateway.config.payouts.seed_file.is_some();
+    let seeds = Seeds::of(&gateway.config);
     let shown: Vec<_> = damaged.iter().take(DAMAGED_SHOWN).collect();
     let unbound: Vec<_> = orders.unbound.iter().take(DAMAGED_SHOWN).collect();
     let value = json!({
         "secrets": seen, "resealed": resealed, "unopened": damaged.len(), "unopened_merchants": shown,
         "orders": orders.seen, "orders_rebound": rebound, "orders_unbound": orders.unbound.len(), "unbound_orders": unbound,
-        "seed_file_to_reseal": seed,
+        "seed_file_to_reseal": seeds.of_payouts, "x402_seed_file_to_reseal": seeds.of_x402,
     });
     let is_whole = damaged.is_empty() && orders.unbound.is_empty();
-    let answer = Answer::new(value, told(&last, (resealed, rebound), seed));
+    let answer = Answer::new(value, told(&last, (resealed, rebound), seeds));
     Ok(if is_whole { answer } else { answer.bad() })
 }
 
-fn told(last: &Walked, (resealed, rebound): (u64, u64), seed: bool) -> String {
+fn told(last: &Walked, (resealed, rebound): (u64, u64), seeds: Seeds) -> String {
     let orders = &last.orders;
     let mut rows: Vec<(&str, Cell)> = vec![
         ("secrets", last.seen.to_string().into()),
@@ -132,9 +148,13 @@ fn told(last: &Walked, (resealed, rebound): (u64, u64), seed: bool) -> String {
         let text = format!("{order}  is bound by neither key: gatewayctl payouts explain");
         rows.push(("not bound", Cell::toned(text, Tone::Bad)));
     }
-    if seed {
+    if seeds.of_payouts {
         let text = "sealed under the master key too: gatewayctl secrets reseal-seed";
         rows.push(("seed file", Cell::toned(text, Tone::Doubtful)));
+    }
+    if seeds.of_x402 {
+        let text = "sealed under the master key too: gatewayctl secrets reseal-seed --x402";
+        rows.push(("seed file of x402", Cell::toned(text, Tone::Doubtful)));
     }
     let done = if orders.unbound.is_empty() {
         "Everything is under the new key."

@@ -14,6 +14,8 @@ pub struct Pressure {
     pub stuck: i64,
     /// Networks on which signing is stopped; a stop of all networks counts as one.
     pub stopped: i64,
+    /// One while the signing of x402's settlements alone is stopped.
+    pub x402_stopped: i64,
 }
 
 pub async fn pressure(connection: &mut PgConnection) -> Result<Pressure, StorageError> {
@@ -30,7 +32,8 @@ pub async fn pressure(connection: &mut PgConnection) -> Result<Pressure, Storage
                         and refund_address is not null and held_at is null) at_work) as "oldest_seconds!",
                (select count(*) from payout_payment
                 where state in ('signed', 'sent') and height is null and created_at < now() - interval '1 hour') as "stuck!",
-               (select count(*) from payout_stop) as "stopped!"
+               (select count(*) from payout_stop where network <> 'x402') as "stopped!",
+               (select count(*) from payout_stop where network = 'x402') as "x402_stopped!"
         "#
     )
     .fetch_one(connection)
@@ -40,5 +43,6 @@ pub async fn pressure(connection: &mut PgConnection) -> Result<Pressure, Storage
         oldest_seconds: row.oldest_seconds,
         stuck: row.stuck,
         stopped: row.stopped,
+        x402_stopped: row.x402_stopped,
     })
 }

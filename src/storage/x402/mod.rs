@@ -4,6 +4,7 @@ pub mod costs;
 pub mod following;
 pub mod health;
 pub mod lists;
+pub mod operating;
 pub mod resources;
 pub mod settlements;
 

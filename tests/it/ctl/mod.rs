@@ -25,6 +25,7 @@ mod settings;
 mod simulate;
 mod topology;
 mod usage;
+mod x402;
 
 use std::{panic::AssertUnwindSafe, sync::Arc};
 

@@ -127,6 +127,39 @@ async fn a_secret_that_neither_key_opens_is_named_and_does_not_stop_the_rotation
     .await;
 }
 
+/// Whoever rotates the master key must seal the seeds that it seals, or their roles stop.
+#[tokio::test]
+async fn a_rotation_reminds_of_each_seed_that_the_master_key_seals() {
+    with_database(|ctl, database| async move {
+        ctl.json(&["merchant", "create", "--name", "Shop"]).await;
+        let both = with_both_keys(&database);
+        let (payouts, x402) = ("GATEWAY_PAYOUTS__SEED", "GATEWAY_X402__SEED");
+        let key = "cd".repeat(32);
+        for (given, reminders) in [
+            (vec![], [false, false]),
+            (vec![(payouts, "_FILE", "/seed")], [true, false]),
+            (vec![(x402, "_FILE", "/x402-seed")], [false, true]),
+            (vec![(payouts, "_FILE", "/seed"), (x402, "_FILE", "/x402-seed")], [true, true]),
+            (vec![(x402, "_FILE", "/x402-seed"), (x402, "_KEY", key.as_str())], [false, false]),
+        ] {
+            let name = |(seed, what, value): &(&str, &str, &str)| {
+                (format!("{seed}{what}"), (*value).to_owned())
+            };
+            let ctl = given
+                .iter()
+                .map(name)
+                .fold(both.clone(), |ctl, (name, value)| ctl.with(&name, &value));
+            let rotated = ctl.json(&["secrets", "rotate"]).await;
+            let told =
+                ["seed_file_to_reseal", "x402_seed_file_to_reseal"].map(|key| rotated[key] == true);
+            assert_eq!(told, reminders, "{given:?}: {rotated}");
+            let text = ctl.run(&["secrets", "rotate"]).await.expect_ok().stdout;
+            assert_eq!(text.contains("reseal-seed --x402"), reminders[1], "{text}");
+        }
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn resealing_a_seed_prints_nothing_secret() {
     let folder = Scratch::new();
