@@ -242,7 +242,7 @@ pub async fn settlements(
             select concat('settlement ', s.tx_hash, ' on ', s.network, ' took ', coalesce(s.fee, 0), ' for gas, and the ledger has ',
                           gas.booked)
             from (select coalesce(sum(l.amount), 0) as booked from ledger_entry l
-                  where l.source = s.id and l.kind = 'network_fee') gas
+                  where l.source = coalesce(s.booked_as, s.id) and l.kind = 'network_fee') gas
             where gas.booked <> coalesce(s.fee, 0)
         ) as difference
         where s.id > $1 and s.id <= $2

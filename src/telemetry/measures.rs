@@ -68,6 +68,7 @@ pub const MEASURES: &[Measure] = &[
         "settlements that ended before a signature, and fees that were not raised, by reason",
     ),
     ("x402_ended_total", Counter, "settlements whose transaction is final, by network and result"),
+    ("x402_reorged_total", Counter, "settlements whose block was replaced after it was final"),
     ("x402_booked_total", Counter, "payments for resources in the books, by network"),
     ("x402_open_settlements", Gauge, "settlements of a network that have not ended"),
     ("x402_signing_stopped", Gauge, "1 while an operator stopped the signing of settlements alone"),

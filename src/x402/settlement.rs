@@ -35,15 +35,17 @@ pub enum Event {
     Reverted,
     /// Another transaction used its nonce for good, so it can never be mined.
     Displaced,
+    /// The block in which it had ended was replaced by a reorg.
+    Reorged,
 }
 
 impl Event {
-    pub const ALL: [Self; 5] =
-        [Self::Signed, Self::Refused, Self::Moved, Self::Reverted, Self::Displaced];
+    pub const ALL: [Self; 6] =
+        [Self::Signed, Self::Refused, Self::Moved, Self::Reverted, Self::Displaced, Self::Reorged];
 }
 
 /// The state after an event. One that cannot follow leaves the state as it is: it was reported
-/// twice, or by a worker that was overtaken.
+/// twice, or by a worker that was overtaken. A failure without a block is not reported as reorged.
 #[must_use]
 pub const fn after(state: State, event: Event) -> State {
     match (state, event) {
@@ -51,8 +53,9 @@ pub const fn after(state: State, event: Event) -> State {
         (State::Verified, Event::Refused) => State::Failed,
         (State::Submitted, Event::Moved) => State::Settled,
         (State::Submitted, Event::Reverted | Event::Displaced) => State::Failed,
-        (State::Verified, Event::Moved | Event::Reverted | Event::Displaced)
-        | (State::Submitted, Event::Signed | Event::Refused)
+        (State::Settled | State::Failed, Event::Reorged) => State::Submitted,
+        (State::Verified, Event::Moved | Event::Reverted | Event::Displaced | Event::Reorged)
+        | (State::Submitted, Event::Signed | Event::Refused | Event::Reorged)
         | (State::Settled | State::Failed, _) => state,
     }
 }
@@ -69,14 +72,14 @@ mod tests {
 
     #[test]
     fn every_state_after_every_event() {
-        use Event::{Displaced, Moved, Refused, Reverted, Signed};
+        use Event::{Displaced, Moved, Refused, Reorged, Reverted, Signed};
         use State::{Failed, Settled, Submitted, Verified};
-        assert_eq!(Event::ALL, [Signed, Refused, Moved, Reverted, Displaced]);
+        assert_eq!(Event::ALL, [Signed, Refused, Moved, Reverted, Displaced, Reorged]);
         let table = [
-            (Verified, [Submitted, Failed, Verified, Verified, Verified]),
-            (Submitted, [Submitted, Submitted, Settled, Failed, Failed]),
-            (Settled, [Settled; 5]),
-            (Failed, [Failed; 5]),
+            (Verified, [Submitted, Failed, Verified, Verified, Verified, Verified]),
+            (Submitted, [Submitted, Submitted, Settled, Failed, Failed, Submitted]),
+            (Settled, [Settled, Settled, Settled, Settled, Settled, Submitted]),
+            (Failed, [Failed, Failed, Failed, Failed, Failed, Submitted]),
         ];
         assert_eq!(table.len(), State::ALL.len());
         for (state, ends) in table {

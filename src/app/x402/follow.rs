@@ -369,7 +369,7 @@ async fn book_gas(
     }
     let entry = Entry {
         kind: EntryKind::NetworkFee,
-        source: settlement.id,
+        source: settlement.booked_as,
         asset: Catalogue::get().native(token.network).token_id(),
         debit: Account::Treasury,
         credit: Account::X402Gas(token.network),
@@ -452,6 +452,7 @@ mod tests {
             sent_for_seconds: Some(3_600),
             known_for_seconds: 3_600,
             now: 0,
+            booked_as: uuid::Uuid::nil(),
             versions: (1..=count).map(version).collect(),
         }
     }

@@ -14,6 +14,7 @@ pub mod lists;
 mod operate;
 mod paywall;
 mod price;
+mod reorg;
 mod reread;
 mod resources;
 mod settle;

@@ -164,6 +164,7 @@ mod tests {
             sent_for_seconds: None,
             known_for_seconds: 0,
             now: i64::try_from(NOW).unwrap(),
+            booked_as: uuid::Uuid::nil(),
             versions: vec![],
         }
     }

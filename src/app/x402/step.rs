@@ -77,11 +77,12 @@ impl Gateway {
     /// Takes the steps that are due for a network's settlements. `true` if anything changed, so
     /// that the next step is due at once.
     pub async fn step_x402(&self, network: Network, wallet: &GasWallet) -> Result<bool, X402Error> {
+        let taken_back = self.take_back_settlements(network).await?;
         let mut connection = self.db.connection().await?;
         let mut open = following::open(&mut connection, network, OPEN_MAX).await?;
         drop(connection);
         if open.is_empty() {
-            return Ok(false);
+            return Ok(taken_back);
         }
         let (token, payers) = (self.x402_token(network).await?, self.x402_payers(network)?);
         let parts = (payers.as_ref(), wallet);
@@ -100,7 +101,7 @@ impl Gateway {
             drop(connection);
             self.send_settlements(&open, &payers).await?;
         }
-        Ok(followed? || signed)
+        Ok(followed? || signed || taken_back)
     }
 
     /// Notes what a settlement costs, and sets the gauges of waiting settlements and of the gas

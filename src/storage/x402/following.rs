@@ -44,6 +44,8 @@ pub struct OpenSettlement {
     pub known_for_seconds: i64,
     /// Unix seconds, by the database.
     pub now: i64,
+    /// The source of its ledger entries.
+    pub booked_as: Uuid,
     pub versions: Vec<Version>,
 }
 
@@ -83,6 +85,7 @@ pub async fn open(
                a.match_key as pay_to, coalesce(s.merchant_id in (r.merchant_id, i.merchant_id), false) as "is_of_merchant!", s.amount,
                s.call, s.state, s.sender, s.tx_nonce, s.height, s.answered_hash, extract(epoch from now() - s.sent_at)::bigint as sent_for,
                extract(epoch from now() - s.created_at)::bigint as "known_for!", extract(epoch from now())::bigint as "now!",
+               coalesce(s.booked_as, s.id) as "booked_as!",
                v.version as "version?", v.raw as "raw?", v.tx_hash as "tx_hash?", v.fee_rate as "fee_rate?", v.tip as "tip?"
         from open
         join x402_settlement s on s.id = open.id
@@ -131,6 +134,7 @@ pub async fn open(
                 sent_for_seconds: row.sent_for,
                 known_for_seconds: row.known_for,
                 now: row.now,
+                booked_as: row.booked_as,
                 versions: version.into_iter().collect(),
             }),
         }

@@ -5,6 +5,7 @@ pub mod following;
 pub mod health;
 pub mod lists;
 pub mod operating;
+pub mod reorgs;
 pub mod resources;
 pub mod settlements;
 

@@ -357,9 +357,11 @@ async fn rare_work_has_the_grants_that_it_needs_and_no_other_role_has_them() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {
         let gas = "update payout_order set gas_open = true where false";
         let reorg = "update payout_payment set reorged_at = now() where false";
+        let settlement = "update x402_settlement set reorged_at = now() where false";
         for (statement, roles) in [
             (gas, ["gateway_dashboard", "gateway_payer"].as_slice()),
             (reorg, &["gateway_dashboard", "gateway_payer", "gateway_worker"]),
+            (settlement, &["gateway_payer", "gateway_worker"]),
         ] {
             for role in ["gateway_api", "gateway_dashboard", "gateway_payer", "gateway_worker"] {
                 let url = stack.database.url_under(role);

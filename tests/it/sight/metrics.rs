@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Metrics that appear only with events that do not occur in calm: a failing provider has a name
 /// only then, and no mail is sent before an operator names a relay (`it::mail::killed` looks at
 /// that one). And pools and programs that pay belong to networks that these programs do not follow.
-const RARE: [&str; 15] = [
+const RARE: [&str; 16] = [
     "rate_provider_failures_total",
     "payout_webhook_attempt_seconds",
     "mail_attempt_seconds",
@@ -40,6 +40,7 @@ const RARE: [&str; 15] = [
     "x402_refused_total",
     "x402_ended_total",
     "x402_booked_total",
+    "x402_reorged_total",
     "x402_open_settlements",
     "x402_gas_settlements",
 ];

@@ -10,6 +10,7 @@ mod killed;
 mod limits;
 mod paywall;
 mod race;
+mod reorg;
 mod resource;
 pub mod scene;
 mod settle;

@@ -7,7 +7,7 @@ use crate::{
     chain::{BlockRef, ChainSource},
     storage::{
         PgConnection, StorageError, alerts, cursors, cursors::Cursor, deposits, nc_payouts,
-        payouts::reorgs,
+        payouts::reorgs, x402,
     },
 };
 
@@ -99,7 +99,7 @@ impl<S: ChainSource> Follower<S> {
 }
 
 /// Takes back the ends of payments in blocks above `height`, which are gone: payouts that were
-/// final too.
+/// final too, and settlements of programs' payments.
 pub(super) async fn leave_payments_above(
     tx: &mut PgConnection,
     network: Network,
@@ -107,8 +107,9 @@ pub(super) async fn leave_payments_above(
 ) -> Result<(), StorageError> {
     let orders = reorgs::mark_above(tx, network, height).await?;
     let payouts = nc_payouts::reorgs::open_above(tx, network, height).await?;
-    if orders + payouts > 0 {
-        tracing::error!(%network, height, orders, payouts, "a reorg replaced payments that were final");
+    let settlements = x402::reorgs::mark_above(tx, network, height).await?;
+    if orders + payouts + settlements > 0 {
+        tracing::error!(%network, height, orders, payouts, settlements, "a reorg replaced payments that were final");
     }
     Ok(())
 }
