@@ -22,7 +22,8 @@ use crate::{
 /// Settlements of one network that are looked at in one step, in no block and in one; the oldest
 /// come first.
 const OPEN_MAX: i64 = 200;
-/// Time between two looks for the blocks of settlements, for which their payers wait.
+/// Time between two looks for the blocks of settlements, for which their payers wait. A network
+/// that its watcher looks at more often is looked at as often.
 const LOOK_FOR_BLOCKS: Duration = Duration::from_millis(250);
 /// The same for those that wait in a block for their confirmations. They are many where finality is
 /// slow, and a node counts every question.
@@ -37,8 +38,8 @@ pub(super) struct Looks(Mutex<HashMap<(Network, bool), Instant>>);
 
 impl Looks {
     /// Returns true, and takes note, if the last look was long enough ago.
-    fn is_due(&self, network: Network, in_block: bool) -> bool {
-        let pause = if in_block { LOOK_AT_BLOCKS } else { LOOK_FOR_BLOCKS };
+    fn is_due(&self, network: Network, in_block: bool, poll: Duration) -> bool {
+        let pause = if in_block { LOOK_AT_BLOCKS } else { LOOK_FOR_BLOCKS }.min(poll);
         let mut looks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_due = looks.get(&(network, in_block)).is_none_or(|at| at.elapsed() >= pause);
         if is_due {
@@ -47,8 +48,14 @@ impl Looks {
         is_due
     }
 
-    fn due<'a>(&self, network: Network, open: &'a [OpenSettlement]) -> Vec<&'a OpenSettlement> {
-        let [for_blocks, at_blocks] = [false, true].map(|in_block| self.is_due(network, in_block));
+    fn due<'a>(
+        &self,
+        network: Network,
+        open: &'a [OpenSettlement],
+        poll: Duration,
+    ) -> Vec<&'a OpenSettlement> {
+        let [for_blocks, at_blocks] =
+            [false, true].map(|in_block| self.is_due(network, in_block, poll));
         let is_due =
             |one: &&OpenSettlement| if one.height.is_some() { at_blocks } else { for_blocks };
         open.iter().filter(is_due).collect()
@@ -88,7 +95,7 @@ impl Gateway {
         let parts = (payers.as_ref(), wallet);
         // What was signed goes first: a crash may have come between its commit and its sending.
         let sent = self.send_settlements(&open, &payers).await?;
-        let due = self.x402.looks.due(network, &open);
+        let due = self.x402.looks.due(network, &open, self.config.chain(network).poll);
         let followed = self.follow_settlements(&token, due, parts).await;
         if followed.is_err() || sent {
             let mut connection = self.db.connection().await?;
@@ -153,9 +160,11 @@ mod tests {
     fn a_network_is_asked_again_after_a_pause_and_apart_from_others() {
         let looks = Looks::default();
         for in_block in [false, true] {
-            assert!(looks.is_due(Network::Base, in_block));
-            assert!(!looks.is_due(Network::Base, in_block));
-            assert!(looks.is_due(Network::Polygon, in_block));
+            let is_due = |network, poll| looks.is_due(network, in_block, poll);
+            assert!(is_due(Network::Base, LOOK_AT_BLOCKS));
+            assert!(!is_due(Network::Base, LOOK_AT_BLOCKS));
+            assert!(is_due(Network::Polygon, LOOK_AT_BLOCKS));
+            assert!(is_due(Network::Base, Duration::ZERO), "its watcher looks as often");
         }
     }
 }

@@ -13,6 +13,7 @@ mod race;
 mod reorg;
 mod resource;
 pub mod scene;
+mod seeds;
 mod settle;
 mod stuck;
 mod verify;

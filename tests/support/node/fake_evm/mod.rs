@@ -6,7 +6,9 @@
 //! requests late, answers from an old state, returns "already known" and "nonce too low" at random,
 //! drops its mempool, and reorganises its newest blocks, though never a final one.
 
+mod authorized;
 mod bytes;
+mod handed;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -26,17 +28,17 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde_json::{Value, json};
 use sha3::{Digest, Keccak256};
 
-use crate::node::anvil::{address_word, word};
-use bytes::{add_to_bloom, rlp_list};
+use crate::node::anvil::word;
+use bytes::add_to_bloom;
+use handed::{Handed, cost, fee, gas, price, topics};
 
+/// Empty blocks that every chain begins with.
+const FIRST_BLOCKS: usize = 8;
 const GWEI: u128 = 1_000_000_000;
-const COIN_GAS: u128 = 21_000;
-const TOKEN_GAS: u128 = 51_600;
 /// Gas of an expensive transfer of coins.
 const DEAR_GAS: u128 = 300_000;
 /// Of a block without transactions.
 const EMPTY_ROOT: &str = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421";
-const TRANSFER_TOPIC: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 
 /// Accounts on the chain of one seed.
 #[derive(Clone, Default)]
@@ -56,20 +58,6 @@ pub struct Cast {
     pub turning: HashSet<String>,
 }
 
-/// A signed transaction, decoded from its bytes.
-#[derive(Clone, Debug)]
-pub struct Handed {
-    pub hash: String,
-    pub sender: String,
-    pub nonce: u64,
-    /// The recipient, of a token as well.
-    pub to: String,
-    pub amount: u128,
-    pub is_token: bool,
-    tip: u128,
-    max_fee: u128,
-}
-
 #[derive(Clone)]
 struct Block {
     hash: String,
@@ -84,6 +72,8 @@ pub struct State {
     pool: BTreeMap<(String, u64), Handed>,
     known: HashMap<String, Handed>,
     first_balances: HashMap<String, u128>,
+    /// Of the token, which payers of authorizations have.
+    first_tokens: HashMap<String, u128>,
     /// The highest block that can never go.
     last_final: usize,
     forks: u64,
@@ -183,10 +173,11 @@ impl State {
         Self {
             random: StdRng::seed_from_u64(seed),
             cast,
-            chain: vec![genesis; 8],
+            chain: vec![genesis; FIRST_BLOCKS],
             pool: BTreeMap::new(),
             known: HashMap::new(),
             first_balances,
+            first_tokens: HashMap::new(),
             last_final: 0,
             forks: 0,
             late: vec![],
@@ -214,6 +205,33 @@ impl State {
 
     pub fn be_honest(&mut self) {
         self.honest = true;
+    }
+
+    /// Draws what follows from another seed, on the same chain.
+    pub fn reseed(&mut self, seed: u64) {
+        self.random = StdRng::seed_from_u64(seed);
+        self.honest = false;
+    }
+
+    /// Says the truth from now on, or lies; returns what it did before.
+    pub const fn set_honest(&mut self, honest: bool) -> bool {
+        std::mem::replace(&mut self.honest, honest)
+    }
+
+    /// Replaces the newest `depth` blocks, final ones too, by as many and one more. Without
+    /// `keeps`, no node has their transactions any more.
+    pub fn replace(&mut self, depth: usize, keeps: bool) {
+        let depth = depth.min(self.chain.len() - FIRST_BLOCKS);
+        let forgotten = self.chain.split_off(self.chain.len() - depth);
+        self.pool.clear();
+        for (handed, _) in forgotten.into_iter().flat_map(|block| block.transactions) {
+            if keeps {
+                self.pool.insert((handed.sender.clone(), handed.nonce), handed);
+            }
+        }
+        for _ in 0..=depth {
+            self.mine();
+        }
     }
 
     fn chance(&mut self, percent: u32) -> bool {
@@ -272,7 +290,8 @@ impl State {
             } else if handed.nonce == next && handed.max_fee >= base && can_pay && !self.chance(15)
             {
                 self.pool.remove(&key);
-                let succeeds = !self.cast.turning.contains(&handed.to);
+                let succeeds = !self.cast.turning.contains(&handed.to)
+                    && self.can_move(handed.authorized.as_ref(), height);
                 block.transactions.push((handed, succeeds));
                 self.chain[height] = block.clone();
             }
@@ -282,7 +301,7 @@ impl State {
     }
 
     fn reorganise(&mut self) {
-        let most = self.chain.len() - 1 - self.last_final.max(7);
+        let most = self.chain.len() - 1 - self.last_final.max(FIRST_BLOCKS - 1);
         if most == 0 {
             return;
         }
@@ -418,6 +437,7 @@ impl State {
                 if waits || mined { json!({ "hash": hash }) } else { Value::Null }
             }
             "eth_getTransactionReceipt" => self.receipt(&text(0), head),
+            "eth_call" => return self.ask(&params[0], head),
             "eth_estimateGas" => return self.estimate(&params[0]),
             "eth_sendRawTransaction" => return self.take(&text(0)),
             _ => return Err((-32601, "the method does not exist")),
@@ -478,6 +498,11 @@ impl State {
         let to = call["to"].as_str().unwrap_or_default().to_lowercase();
         let data = call["data"].as_str().unwrap_or_default();
         let is_token = to == self.cast.token;
+        match self.refuses(data).filter(|_| is_token) {
+            Some(true) => return Err((3, "execution reverted")),
+            Some(false) => return Ok(json!(format!("{:#x}", handed::gas_of(true)))),
+            None => {}
+        }
         let recipient = if is_token { format!("0x{}", &data[34..74]) } else { to };
         if self.cast.refusing.contains(&recipient) {
             return Err((3, "execution reverted"));
@@ -494,11 +519,12 @@ impl State {
             Some(Dear::Told) => return Ok(json!(format!("{DEAR_GAS:#x}"))),
             None => {}
         }
-        Ok(json!(format!("{:#x}", if is_token { TOKEN_GAS } else { COIN_GAS })))
+        Ok(json!(format!("{:#x}", handed::gas_of(is_token))))
     }
 
     fn take(&mut self, raw: &str) -> Result<Value, (i64, &'static str)> {
-        let handed = self.read(raw).ok_or((-32602, "the transaction cannot be read"))?;
+        let handed =
+            Handed::read(raw, &self.cast).ok_or((-32602, "the transaction cannot be read"))?;
         let hash = json!(handed.hash);
         let head = self.chain.len() - 1;
         let key = (handed.sender.clone(), handed.nonce);
@@ -534,65 +560,8 @@ impl State {
         }
         Ok(hash)
     }
-
-    /// Decodes the bytes. The signer follows from their content: only three kinds of payment exist
-    /// here.
-    fn read(&self, raw: &str) -> Option<Handed> {
-        let bytes = hex::decode(raw.strip_prefix("0x")?).ok()?;
-        let fields = rlp_list(bytes.strip_prefix(&[2])?)?;
-        let number = |at: usize| {
-            fields
-                .get(at)?
-                .iter()
-                .try_fold(0_u128, |n, byte| n.checked_mul(256)?.checked_add(u128::from(*byte)))
-        };
-        let (called, data) = (format!("0x{}", hex::encode(fields.get(5)?)), fields.get(7)?);
-        let is_token = called == self.cast.token;
-        let (to, amount) = if is_token {
-            let amount =
-                data.get(52..68)?.iter().fold(0, |n: u128, byte| n * 256 + u128::from(*byte));
-            (format!("0x{}", hex::encode(data.get(16..36)?)), amount)
-        } else {
-            (called, number(6)?)
-        };
-        let fronts = !is_token && to == self.cast.order;
-        let sender = if fronts { &self.cast.gas_wallet } else { &self.cast.order };
-        Some(Handed {
-            hash: format!("0x{}", hex::encode(Keccak256::digest(&bytes))),
-            sender: sender.clone(),
-            nonce: u64::try_from(number(1)?).ok()?,
-            tip: number(2)?,
-            max_fee: number(3)?,
-            to,
-            amount,
-            is_token,
-        })
-    }
-}
-
-/// Of the log of a token payment.
-fn topics(handed: &Handed) -> Vec<String> {
-    let address = |address: &str| format!("0x{}", address_word(address));
-    vec![TRANSFER_TOPIC.to_owned(), address(&handed.sender), address(&handed.to)]
 }
 
 fn hash_of(what: &impl std::fmt::Debug) -> String {
     format!("0x{}", hex::encode(Keccak256::digest(format!("{what:?}"))))
-}
-
-const fn gas(handed: &Handed) -> u128 {
-    if handed.is_token { TOKEN_GAS } else { COIN_GAS }
-}
-
-fn price(handed: &Handed, base: u128) -> u128 {
-    handed.max_fee.min(base + handed.tip)
-}
-
-fn fee(handed: &Handed, base: u128) -> u128 {
-    gas(handed) * price(handed, base)
-}
-
-/// The most that a payment may take from its sender.
-fn cost(handed: &Handed) -> u128 {
-    gas(handed) * handed.max_fee + if handed.is_token { 0 } else { handed.amount }
 }
