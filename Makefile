@@ -1,7 +1,7 @@
 # Commands for people. `make` alone lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run up down status test test-faults test-update test-solana fuzz mutants bench fmt lint check sqlx env clean-services
+.PHONY: help run up down status test test-faults test-update test-solana test-x402 fuzz mutants bench fmt lint check sqlx env clean-services
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' Makefile
@@ -29,6 +29,9 @@ test-faults: ## every fault of tests/faults.md, with a table of the results
 
 test-solana: ## invoices paid on Solana's own virtual machine (surfpool, fetched once; Linux on x86-64)
 	@scripts/test.sh --workspace --test solana
+
+test-x402: ## verdicts on payments of programs beside those of x402-rs, which is built first
+	@scripts/test.sh --workspace --test x402
 
 fuzz: ## coverage-guided fuzzing of untrusted input, some seconds per target (SECONDS_EACH=n)
 	@scripts/fuzz.sh

@@ -3,6 +3,7 @@
 # settlement and body.
 #
 #   x402.sh fetch|fetch-v1|python URL NETWORK      PAYER_KEY (0x…) and RPC_URL in the environment
+#   x402.sh second                                 builds another facilitator and prints its program (tests/x402/main.rs)
 #
 # NETWORK is eip155:137 for version 2 and polygon for version 1. Tests call it (tests/it/x402/clients.rs).
 set -euo pipefail
@@ -27,5 +28,9 @@ case ${1:-} in
         python_tool x402 2.25.0 "x402[evm,requests]==2.25.0" >&2
         exec "$python_folder/bin/python" -B "$root/tests/x402/pay.py" "$2" 8>&- 9>&-
         ;;
-    *) die "usage: x402.sh fetch|fetch-v1|python URL NETWORK" ;;
+    second)
+        cargo build --locked --quiet --manifest-path "$root/tests/x402/second/Cargo.toml" --target-dir "$root/target/second" >&2
+        printf '%s\n' "$root/target/second/debug/second-facilitator"
+        ;;
+    *) die "usage: x402.sh fetch|fetch-v1|python URL NETWORK, or x402.sh second" ;;
 esac
