@@ -27,6 +27,7 @@ mod reminders;
 mod report;
 mod scan;
 mod world;
+mod x402;
 
 use report::Report;
 
@@ -55,6 +56,7 @@ async fn main() {
     growth::run(&mut report).await;
     export::run(&mut report).await;
     payout::run(&mut report).await;
+    x402::run(&mut report).await;
     footprint::run(&mut report).await;
     cost::run(&mut report).await;
     report.finish();
