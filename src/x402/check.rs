@@ -243,7 +243,7 @@ mod tests {
         assert!(expected.iter().all(|one| told.contains(one)), "{told:?}");
         let signed = crate::x402::authorization::tests::example();
         let left = seconds_left_min(Network::Ethereum);
-        let ends_in = |seconds| window(&signed, 1_740_672_154 - seconds, left);
+        let ends_in = |seconds: u64| window(&signed, 1_740_672_154 - seconds, left);
         assert_eq!((ends_in(30), ends_in(29)), (Ok(()), Err(Reason::ValidBefore)));
         // What a seller asks for can be paid.
         assert_eq!(timeout_seconds(Network::Ethereum, 10), 60);

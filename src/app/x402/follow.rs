@@ -452,7 +452,7 @@ mod tests {
             sent_for_seconds: Some(3_600),
             known_for_seconds: 3_600,
             now: 0,
-            booked_as: uuid::Uuid::nil(),
+            booked_as: Uuid::nil(),
             versions: (1..=count).map(version).collect(),
         }
     }

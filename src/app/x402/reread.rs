@@ -164,7 +164,7 @@ mod tests {
             sent_for_seconds: None,
             known_for_seconds: 0,
             now: i64::try_from(NOW).unwrap(),
-            booked_as: uuid::Uuid::nil(),
+            booked_as: Uuid::nil(),
             versions: vec![],
         }
     }
