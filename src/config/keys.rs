@@ -38,8 +38,8 @@ impl Config {
         Ok(KeyRing::new(parse_key("GATEWAY_X402__SEED_KEY", key)?, None))
     }
 
-    /// The keys that open a seed of this use; `None` where none is set. The seed of the invoices has
-    /// a key of its own alone: the others are held by running programs.
+    /// The keys that open a seed of this use; `None` where none is set. The seed of the invoices
+    /// has a key of its own alone: the others are held by running programs.
     pub fn seed_keys_for(&self, of: SeedUse) -> Result<Option<KeyRing>, ConfigError> {
         let has_master = !self.master_key.expose_secret().is_empty();
         match of {

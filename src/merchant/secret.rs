@@ -105,7 +105,8 @@ impl MasterKey {
 
     /// Returns whether the key is the all-zero one, which everybody knows.
     pub fn is_all_zero(&self) -> bool {
-        self.0.expose_secret().iter().all(|byte| *byte == 0)
+        let bits = self.0.expose_secret().iter().fold(0, |bits, byte| bits | byte);
+        bits == 0
     }
 
     /// Seals a seed for its use, always to the same bytes under the same key: whoever restores keys

@@ -218,8 +218,8 @@ pub async fn settlements_through(
 }
 
 /// Settlements of `(after, through]` that were final an hour ago and brought no booked deposit, and
-/// those whose gas is not what the ledger has. Indices: `x402_settlement_pkey`, `x402_version_pkey`,
-/// `deposit_by_transaction`, `ledger_entry_by_source`.
+/// those whose gas is not what the ledger has. Indices: `x402_settlement_pkey`,
+/// `x402_version_pkey`, `deposit_by_transaction`, `ledger_entry_by_source`.
 pub async fn settlements(
     connection: &mut PgConnection,
     (after, through): (Uuid, Uuid),

@@ -101,7 +101,9 @@ pub fn signature(data: &[u8], authorization: &Authorization) -> Option<(Signer, 
         let length = usize::try_from(Word::new(*length).to_u128()?).ok()?;
         (Signer::Contract, rest.get(..length)?.to_vec())
     };
-    (self::data(authorization, &signature, signer) == data).then_some((signer, signature))
+    let again = self::data(authorization, &signature, signer);
+    let is_exact = again == data;
+    is_exact.then_some((signer, signature))
 }
 
 /// Data of the question whether a payer has used a nonce.

@@ -238,7 +238,8 @@ pub mod axum {
     }
 }
 
-#[cfg(all(test, feature = "axum"))]
+#[cfg(feature = "axum")]
+#[cfg(test)]
 mod tests {
     use ::axum::{
         Extension, Router, middleware,

@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn the_payout_accounts_of_the_test_phrases_are_recognised_as_public() {
-        assert_eq!(SPENDING_KEYS.len(), 16);
+        assert_eq!(SPENDING_KEYS.len(), 24);
         for (account, family, _, text) in SPENDING_KEYS.iter() {
             assert!(is_public_test_key(text), "{account:?} of {family:?}");
         }

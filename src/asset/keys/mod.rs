@@ -2,8 +2,8 @@
 //!
 //! One phrase is enough. It is the seed of the invoices, which stays cold; the phrases that pay out
 //! and that settle x402 follow from it by BIP-85. A thief of a seed that spends learns nothing of
-//! the words, and whoever keeps the words can make everything again. All of it is a function of the words: a
-//! second run gives the same bytes.
+//! the words, and whoever keeps the words can make everything again. All of it is a function of the
+//! words: a second run gives the same bytes.
 
 mod child;
 mod dice;

@@ -203,8 +203,8 @@ pub async fn next_nonce(
 }
 
 /// Micro-USD that gas may have cost in the last hour and the last 24 hours, over all networks,
-/// except that of the settlement whose transaction is in hand. Signers that sum at once wait for one
-/// another. A price that was raised later counts at the time of the first signature. Index:
+/// except that of the settlement whose transaction is in hand. Signers that sum at once wait for
+/// one another. A price that was raised later counts at the time of the first signature. Index:
 /// `x402_settlement_by_signing`.
 pub async fn gas_lately(
     connection: &mut PgConnection,

@@ -91,7 +91,7 @@ async fn a_resource_is_sold_once_changed_by_whoever_saw_it_and_switched_off_and_
         assert!(page.contains("app.get(&#39;/weather&#39;") && page.contains("It is on sale"));
         let api = format!("/v1/x402/resources/{id}");
         let read = merchant.client.get(&api).await.json();
-        assert_eq!((&read["price_amount"], &read["listed"]), (&"0.01".into(), &true.into()));
+        assert_eq!((&read["price_amount"], &read["listed"]), (&0.01.into(), &true.into()));
         assert!(owner.get("/x402").await.body.contains(&path));
 
         let seen = between(&page, "name=\"seen\" value=\"", "\"").to_owned();

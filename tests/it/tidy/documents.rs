@@ -167,7 +167,9 @@ fn make_targets(line: &str) -> Vec<&str> {
         })
         .map(|(at, mark)| {
             let rest = &line[at + mark.len()..];
-            rest.split(|c: char| !c.is_ascii_lowercase() && c != '-').next().unwrap_or(rest)
+            rest.split(|c: char| !c.is_ascii_lowercase() && !c.is_ascii_digit() && c != '-')
+                .next()
+                .unwrap_or(rest)
         })
         .filter(|target| !target.is_empty())
         .collect()

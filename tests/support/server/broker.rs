@@ -111,8 +111,8 @@ impl TestBroker {
         eventually(&format!("a message in {queue}"), || self.take(queue)).await
     }
 
-    /// The headers `gw-reason` and `gw-last-status` of a queue's first message, as the management UI
-    /// shows them, as soon as there is one. It stays in the queue.
+    /// The headers `gw-reason` and `gw-last-status` of a queue's first message, as the management
+    /// UI shows them, as soon as there is one. It stays in the queue.
     pub async fn why_dead(&self, queue: &str) -> (Option<String>, Option<String>) {
         let look = json!({ "count": 1, "ackmode": "ack_requeue_true", "encoding": "auto" });
         let path = ["queues", self.management.vhost(), queue, "get"];
