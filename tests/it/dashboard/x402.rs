@@ -103,7 +103,7 @@ async fn a_resource_is_sold_once_changed_by_whoever_saw_it_and_switched_off_and_
         assert_eq!(owner.post(&path, &edit).await.status, 303);
         let read = merchant.client.get(&api).await.json();
         assert_eq!(read["url"], "https://api.example/v2/weather");
-        assert_eq!((&read["price_amount"], &read["listed"]), (&"0.01".into(), &false.into()));
+        assert_eq!((&read["price_amount"], &read["listed"]), (&0.01.into(), &false.into()));
         assert_eq!(read["networks"], serde_json::json!(["polygon"]));
         let stale = owner.post(&path, &edit).await;
         assert_eq!(stale.status, 422);
@@ -331,7 +331,10 @@ async fn pages_of_x402_are_legible_fit_a_phone_and_need_no_script() {
         }
         tab.open(&format!("{origin}/x402")).await;
         tab.click("tbody a").await;
-        tab.shows("location.pathname.startsWith('/x402/pzx_')").await;
+        tab.shows(
+            "location.pathname.startsWith('/x402/pzx_') && document.querySelector('#url') !== null",
+        )
+        .await;
         pages::fill(&tab, "#url", "https://api.example/v2/weather").await;
         tab.click("form[action^=\"/x402/pzx_\"].fields button").await;
         tab.shows("location.search === '?done=saved'").await;
