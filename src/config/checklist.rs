@@ -271,84 +271,63 @@ mod tests {
         assert_eq!(found(SOUND), []);
     }
 
+    /// What is replaced by what in sound settings, and the line that then tells what to do.
+    const CASES: [(&str, &str, &str, State, &str); 14] = [
+        ("profile = \"production\"", "", "profile", State::Broken, "GATEWAY_PROFILE=production"),
+        (":e6a1f0c2", "", "passwords", State::Broken, "openssl rand"),
+        ("rates.providers = [\"kraken\"]", "", "rates", State::Broken, "PROVIDERS=kraken,coinbase"),
+        ("https://dashboard", "http://dashboard", "dashboard", State::Broken, "https address"),
+        (
+            "dashboard_url = \"https://dashboard.example\"\n",
+            "",
+            "dashboard",
+            State::Doubtful,
+            "set its https address if you run it",
+        ),
+        ("checkout_url", "chekout_url", "names", State::Broken, "the nearest one is checkout_url"),
+        (
+            "addresses.evm = \"xpub-of-ours\"",
+            "",
+            "on sale",
+            State::Doubtful,
+            "no address key: nothing is on sale; set",
+        ),
+        ("source = \"node\"", "source = \"off\"", "on sale", State::Doubtful, "give one a node"),
+        ("chains.polygon", "chains.tron", "on sale", State::Doubtful, "set addresses.tron"),
+        (
+            "addresses.expected_first_address.evm = \"0x\"",
+            "",
+            "first addresses",
+            State::Doubtful,
+            "write the wallet's",
+        ),
+        (
+            "chains.polygon.witnesses = [\"https://b\"]",
+            "",
+            "witnesses",
+            State::Doubtful,
+            "add witnesses",
+        ),
+        ("https://pay", "http://pay", "encryption", State::Doubtful, "put a proxy with TLS"),
+        (
+            "api.trusted_proxies = [\"10.0.0.0/8\"]",
+            "",
+            "proxies",
+            State::Doubtful,
+            "name the proxy's network",
+        ),
+        (
+            "profile",
+            "payouts.enabled = true\nprofile",
+            "payouts",
+            State::Doubtful,
+            "set the sum from which two must",
+        ),
+    ];
+
     #[test]
     fn each_line_names_what_to_do() {
-        for (from, to, subject, state, remedy) in [
-            (
-                "profile = \"production\"",
-                "",
-                "profile",
-                State::Broken,
-                "GATEWAY_PROFILE=production",
-            ),
-            (":e6a1f0c2", "", "passwords", State::Broken, "openssl rand"),
-            (
-                "rates.providers = [\"kraken\"]",
-                "",
-                "rates",
-                State::Broken,
-                "PROVIDERS=kraken,coinbase",
-            ),
-            ("https://dashboard", "http://dashboard", "dashboard", State::Broken, "https address"),
-            (
-                "dashboard_url = \"https://dashboard.example\"\n",
-                "",
-                "dashboard",
-                State::Doubtful,
-                "set its https address if you run it",
-            ),
-            (
-                "checkout_url",
-                "chekout_url",
-                "names",
-                State::Broken,
-                "the nearest one is checkout_url",
-            ),
-            (
-                "addresses.evm = \"xpub-of-ours\"",
-                "",
-                "on sale",
-                State::Doubtful,
-                "no address key: nothing is on sale; set",
-            ),
-            (
-                "source = \"node\"",
-                "source = \"off\"",
-                "on sale",
-                State::Doubtful,
-                "give one a node",
-            ),
-            ("chains.polygon", "chains.tron", "on sale", State::Doubtful, "set addresses.tron"),
-            (
-                "addresses.expected_first_address.evm = \"0x\"",
-                "",
-                "first addresses",
-                State::Doubtful,
-                "write the wallet's",
-            ),
-            (
-                "chains.polygon.witnesses = [\"https://b\"]",
-                "",
-                "witnesses",
-                State::Doubtful,
-                "add witnesses",
-            ),
-            ("https://pay", "http://pay", "encryption", State::Doubtful, "put a proxy with TLS"),
-            (
-                "api.trusted_proxies = [\"10.0.0.0/8\"]",
-                "",
-                "proxies",
-                State::Doubtful,
-                "name the proxy's network",
-            ),
-            (
-                "profile",
-                "payouts.enabled = true\nprofile",
-                "payouts",
-                State::Doubtful,
-                "set the sum from which two must",
-            ),
-        ] {
+        for (from, to, subject, state, remedy) in CASES {
             let found = found(&SOUND.replace(from, to));
             let is_told = found.iter().any(|(told, judged, text)| {
                 (*told, *judged) == (subject, state) && text.contains(remedy)

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use bigdecimal::BigDecimal;
 use uuid::Uuid;
 
 use crate::{
@@ -104,14 +105,7 @@ pub async fn open(
     .await?;
     let mut open: Vec<OpenSettlement> = Vec::new();
     for row in rows {
-        let version = match (row.version, row.raw, row.tx_hash, row.fee_rate, row.tip) {
-            (Some(version), Some(raw), Some(tx_hash), Some(rate), Some(tip)) => {
-                let units = |value| numeric::to_units(TABLE, value).map(BaseUnits::get);
-                let fee = Fee { tip: units(&tip)?, ..Fee::of(units(&rate)?) };
-                Some(Version { version, raw, tx_hash, fee })
-            }
-            _ => None,
-        };
+        let version = version((row.version, row.raw, row.tx_hash), (row.fee_rate, row.tip))?;
         match open.last_mut().filter(|last| last.id == row.id) {
             Some(last) => last.versions.extend(version),
             None => open.push(OpenSettlement {
@@ -125,8 +119,7 @@ pub async fn open(
                 is_of_merchant: row.is_of_merchant,
                 amount: numeric::to_units(TABLE, &row.amount)?,
                 call: row.call,
-                state: State::from_str(&row.state)
-                    .map_err(|error| StorageError::damaged(TABLE, error))?,
+                state: state(&row.state)?,
                 sender: row.sender,
                 tx_nonce: row.tx_nonce,
                 height: row.height.map(cursors::from_column).transpose()?,
@@ -140,6 +133,24 @@ pub async fn open(
         }
     }
     Ok(open)
+}
+
+fn state(text: &str) -> Result<State, StorageError> {
+    State::from_str(text).map_err(|error| StorageError::damaged(TABLE, error))
+}
+
+/// The version of a joined row; `None` for a settlement that has none yet.
+fn version(
+    signed: (Option<i16>, Option<Vec<u8>>, Option<String>),
+    (rate, tip): (Option<BigDecimal>, Option<BigDecimal>),
+) -> Result<Option<Version>, StorageError> {
+    let ((Some(version), Some(raw), Some(tx_hash)), Some(rate), Some(tip)) = (signed, rate, tip)
+    else {
+        return Ok(None);
+    };
+    let units = |value| numeric::to_units(TABLE, value).map(BaseUnits::get);
+    let fee = Fee { tip: units(&tip)?, ..Fee::of(units(&rate)?) };
+    Ok(Some(Version { version, raw, tx_hash, fee }))
 }
 
 fn nonce(bytes: Vec<u8>) -> Result<Word, StorageError> {
