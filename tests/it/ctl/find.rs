@@ -304,65 +304,24 @@ async fn what_programs_pay_for_is_found_by_its_ids_transactions_address_and_depo
         let (resource, address) = ("pzx_0", "0xAbCd000000000000000000000000000000000001");
         let settlement = |n: u8| format!("00000000-0000-7000-8000-0000000000c{n}");
         let hash = |n: u8, version: char| format!("0x{}{version}", n.to_string().repeat(63));
+        let (one, two) = (settlement(1), settlement(2));
+        let (one_hash, displaced, two_hash) = (hash(1, 'b'), hash(1, 'a'), hash(2, 'b'));
+        let (sent, gone) = (hash_of('e'), hash_of('d'));
+        let of = "x402 settlement";
+        let failed = "failed: invalid_transaction_state";
+        let replaced = "settled, replaced by another transaction";
+        let row = "00000000-0000-7000-8000-0000000000d1";
+        let its_own = format!("{address}, https://api.example/weather");
         for (text, what, id, by, state, about) in [
-            (
-                resource,
-                "x402 resource",
-                resource,
-                "id",
-                "on sale, listed",
-                format!("{address}, https://api.example/weather"),
-            ),
-            (
-                &settlement(1),
-                "x402 settlement",
-                &settlement(1),
-                "id",
-                "settled",
-                resource.to_owned(),
-            ),
-            (
-                &settlement(2),
-                "x402 settlement",
-                &settlement(2),
-                "id",
-                "failed: invalid_transaction_state",
-                resource.to_owned(),
-            ),
-            (
-                &hash(1, 'b'),
-                "x402 settlement",
-                &settlement(1),
-                "transaction",
-                "settled",
-                resource.to_owned(),
-            ),
-            (
-                &hash(1, 'a'),
-                "x402 settlement",
-                &settlement(1),
-                "transaction",
-                "settled, replaced by another transaction",
-                resource.to_owned(),
-            ),
-            (
-                &hash(2, 'b'),
-                "x402 settlement",
-                &settlement(2),
-                "transaction",
-                "failed: invalid_transaction_state",
-                resource.to_owned(),
-            ),
-            (address, "address", address, "address", "for a resource", resource.to_owned()),
-            (&hash_of('e'), "deposit", &hash_of('e'), "transaction", "seen", resource.to_owned()),
-            (
-                "00000000-0000-7000-8000-0000000000d1",
-                "deposit",
-                &hash_of('d'),
-                "id",
-                "withdrawn, replaced",
-                resource.to_owned(),
-            ),
+            (resource, "x402 resource", resource, "id", "on sale, listed", its_own.as_str()),
+            (&one, of, &one, "id", "settled", resource),
+            (&two, of, &two, "id", failed, resource),
+            (&one_hash, of, &one, "transaction", "settled", resource),
+            (&displaced, of, &one, "transaction", replaced, resource),
+            (&two_hash, of, &two, "transaction", failed, resource),
+            (address, "address", address, "address", "for a resource", resource),
+            (&sent, "deposit", &sent, "transaction", "seen", resource),
+            (row, "deposit", &gone, "id", "withdrawn, replaced", resource),
         ] {
             let found = ctl.json(&["find", text]).await;
             let hits = found["found"].as_array().unwrap();
@@ -372,7 +331,7 @@ async fn what_programs_pay_for_is_found_by_its_ids_transactions_address_and_depo
                 ("id", id),
                 ("found_by", by),
                 ("state", state),
-                ("about", &about),
+                ("about", about),
                 ("merchant_id", &shop),
             ] {
                 assert_eq!(hits[0][name], expected, "{text}: {name}");
