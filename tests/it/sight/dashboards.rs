@@ -32,13 +32,15 @@ pub(super) fn expressions() -> Vec<(String, String)> {
     found
 }
 
+/// Functions of PromQL that are in use and have an underscore, as metrics do.
+const FUNCTIONS: [&str; 3] = ["histogram_quantile", "count_values", "min_over_time"];
+
 /// Names in an expression that can only be metrics: those before `{`, `[`, or a closing bracket
 /// that are not functions.
 fn named(expression: &str) -> BTreeSet<String> {
     let quoted: String = expression.split('"').step_by(2).collect::<Vec<_>>().join(" ");
     let words = quoted.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
-    let is_measure =
-        |word: &&str| word.contains('_') && !["histogram_quantile", "count_values"].contains(word);
+    let is_measure = |word: &&str| word.contains('_') && !FUNCTIONS.contains(word);
     words.filter(is_measure).map(str::to_owned).collect()
 }
 
