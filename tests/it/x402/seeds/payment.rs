@@ -3,6 +3,7 @@
 use gateway::{
     app::{Gateway, x402::Settled},
     payout::transfer::address_bytes,
+    storage::StorageError,
     x402::{
         Reason, Word,
         authorization::Authorization,
@@ -47,10 +48,15 @@ impl Payment {
         Self { seed, merchant_id, request, payer: payer.address, nonce }
     }
 
-    /// One request to settle, cut off after so many polls; `None` if it was.
+    /// One request to settle, cut off after so many polls; `None` if it was, and if it got no
+    /// connection in time, as some of two hundred on a busy machine: the API says "retry later".
     pub async fn ask(&self, gateway: &Gateway, polls: u32) -> Option<Settled> {
         let asked = gateway.settle_x402(self.merchant_id, &self.request, None);
-        let settled = killed_after(polls, asked).await?.unwrap().settled;
+        let settled = match killed_after(polls, asked).await? {
+            Ok(told) => told.settled,
+            Err(StorageError::Database(sqlx::Error::PoolTimedOut)) => return None,
+            Err(error) => panic!("seed {}: {error}", self.seed),
+        };
         if let Settled::Refused { reason, why, .. } = &settled {
             // It is valid, so nothing else can be said of it.
             let is_for_now = matches!(reason, Reason::Settling | Reason::Verifying);
