@@ -123,7 +123,7 @@ pub async fn insert_silently(connection: &mut sqlx::PgConnection, new: &NewEvent
 
 /// Lets `processes` workers send `backlog` queued deliveries of `merchants` merchants; returns
 /// deliveries per second, from the first read until the last outcome is stored.
-async fn drain(
+pub async fn drain(
     world: &Arc<World>,
     processes: usize,
     pause: Duration,
@@ -148,7 +148,7 @@ async fn drain(
         worker.process.signal(Signal::Terminate);
         worker.process.ended(LIMIT).await;
     }
-    world.run("truncate delivery, delivery_attempt, outbox").await;
+    world.run("truncate delivery, delivery_attempt, deferred_delivery, outbox").await;
     rate
 }
 
@@ -205,7 +205,7 @@ async fn post_and_commit(world: &Arc<World>) -> f64 {
         }
     })
     .await;
-    world.run("truncate delivery, delivery_attempt, outbox").await;
+    world.run("truncate delivery, delivery_attempt, deferred_delivery, outbox").await;
     rate
 }
 
