@@ -115,7 +115,7 @@ async fn hang(report: &mut Report) {
             rounds.add(beside, calm);
             worker.process.signal(Signal::Kill);
             worker.process.ended(LIMIT).await;
-            world.run("truncate delivery, delivery_attempt, deferred_delivery, outbox").await;
+            world.run("truncate delivery, outbox cascade").await;
             world.run("update merchant set slow_until = null").await;
         }
         let limit = "the same while none hangs";
