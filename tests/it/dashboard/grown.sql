@@ -39,3 +39,27 @@ insert into event (event_id, merchant_id, type, resource_id, delivery_id, create
 select d.event_id, d.merchant_id, case d.kind when 'finished' then 'invoice.paid' else 'invoice.expired' end, i.payment_id, d.id,
     d.created_at, row_number() over ()
 from delivery d join invoice i on i.id = d.invoice_id where d.url = 'https://shop.example/ipn';
+insert into delivery (id, event_id, channel, kind, merchant_id, invoice_id, subject, url, payload, state, attempts, last_status,
+    created_at, updated_at)
+select gen_random_uuid(), d.event_id || '_' || n, 'ipn', 'confirming', d.merchant_id, d.invoice_id, d.subject, d.url, d.payload,
+    'delivered', 1, 200, d.created_at, d.created_at
+from delivery d cross join generate_series(2, $4) as n where d.url = 'https://shop.example/ipn';
+insert into delivery_attempt (delivery_id, cycle, attempt, started_at, duration_ms, status)
+select id, 1, 1, created_at, 12, 200 from delivery where url = 'https://shop.example/ipn' and kind = 'confirming';
+insert into deposit_address (id, family, address, match_key, derivation_index, network, created_at)
+select gen_random_uuid(), 'evm', '0x' || left(md5('r' || n) || md5('s' || n), 40), '0x' || left(md5('r' || n) || md5('s' || n), 40),
+    900000000 + n, 'polygon', now()
+from generate_series(1, 200) as n;
+insert into x402_resource (id, resource_id, merchant_id, address_id, url, description, mime_type, price, networks, timeout_seconds,
+    listed, deleted_at)
+select gen_random_uuid(), 'pzx_' || translate(left(md5('resource' || id), 26), 'abcdef', 'ghjkmn'),
+    case when derivation_index % 4 = 0 then $2::uuid else $1::uuid end, id, 'https://shop.example/' || derivation_index, 'Weather',
+    'application/json', 0.01, '{polygon}', 60, true, case when derivation_index % 5 = 0 then now() end
+from deposit_address where derivation_index > 900000000 and network = 'polygon';
+insert into x402_settlement (id, merchant_id, address_id, network, asset, payer, nonce, amount, call_sha256, call, valid_before, state,
+    sender, tx_nonce, tx_hash, gas_usd, signed_at, fee, created_at, ended_at)
+select gen_random_uuid(), r.merchant_id, r.address_id, 'polygon', '0x3c499c542cef5e3811e1192ce70d8cc03d5c3359', '0xpayer' || n,
+    sha256(n::text::bytea), 10000, sha256('c'), 'c', 2000000000, 'settled', '0xgas', n, '0x' || md5('t' || n) || md5('u' || n), 0.0012,
+    now() - n * interval '380 days' / $3, 21000, now() - n * interval '380 days' / $3, now() - n * interval '380 days' / $3
+from generate_series(1, $3) as n
+join (select *, row_number() over () - 1 as place from x402_resource) as r on r.place = n % 200
