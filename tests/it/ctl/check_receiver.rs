@@ -69,7 +69,7 @@ async fn our_own_receiver_has_full_marks_on_both_channels() {
         owner: None,
     });
     let address = SocketAddr::from(([127, 0, 0, 1], port));
-    within(std::time::Duration::from_secs(20), "it listens", async || {
+    within(std::time::Duration::from_secs(60), "it listens", async || {
         let socket = tokio::net::TcpStream::connect(address).await;
         socket.map(drop).map_err(|error| error.to_string())
     })

@@ -16,7 +16,7 @@ use support::{
 };
 
 const SECRET: &str = "5f0c0011223344556677889900aabbccddeeff00112233445566778899aabbcc";
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 
 fn listen(arguments: &[&str], environment: Vec<(String, String)>) -> Process {
     let arguments = ["listen"].iter().chain(arguments).map(|text| (*text).to_owned()).collect();

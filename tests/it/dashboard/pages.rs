@@ -151,9 +151,9 @@ async fn a_phone_reaches_every_section_by_the_menu() {
         let tab = browser.desktop().await;
         sign_in_by_link(&desk, &tab, "o@example.com", None).await;
         let shown = "getComputedStyle(document.querySelector('.side')).display";
-        assert_eq!(tab.eval(shown).await, "block");
+        tab.shows(&format!("{shown} === 'block'")).await;
         tab.resize(360).await;
-        assert_eq!(tab.eval(shown).await, "none");
+        tab.shows(&format!("{shown} === 'none'")).await;
         tab.click("details.menu summary").await;
         tab.view("dashboard-menu", 360).await;
         let small = "[...document.querySelectorAll('details.menu a, .top a, .top button')]
@@ -161,7 +161,7 @@ async fn a_phone_reaches_every_section_by_the_menu() {
         assert_eq!(tab.eval(small).await, 0);
         tab.click("details.menu a[href=\"/settings\"]").await;
         at(&tab, "/settings").await;
-        assert_eq!(tab.eval("document.querySelector('details.menu').open").await, false);
+        tab.shows("document.querySelector('details.menu')?.open === false").await;
         assert_eq!(tab.complaints().await, Vec::<String>::new());
     })
     .await;

@@ -48,7 +48,7 @@ async fn trade_without_broker(
 /// Waits until the broker holds `count` messages of a queue, ready or unacknowledged.
 async fn holds(broker: &PrivateRabbitmq, access: &BrokerAccess, queue: WorkQueue, count: usize) {
     let (management, queue) = (broker.management(), access.topology.work_queue(queue));
-    within(Duration::from_secs(30), "messages wait in the broker", async || {
+    within(Duration::from_secs(90), "messages wait in the broker", async || {
         let counts = management.queue_counts(&access.topology).await.map_err(|e| e.to_string())?;
         let waiting = counts.get(&queue).map_or(0, |counts| counts.total);
         if waiting >= count as u64 { Ok(()) } else { Err(format!("{waiting} messages")) }

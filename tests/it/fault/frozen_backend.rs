@@ -40,7 +40,7 @@ async fn an_idle_connection_that_died_silently_fails_at_most_its_request() {
         // Only the API's connections are left, and the test's own.
         drop(workers);
         installation.gateway.db.close().await;
-        let (idle, _) = within(Duration::from_secs(10), "an idle connection", async || {
+        let (idle, _) = within(Duration::from_secs(60), "an idle connection", async || {
             backends(&url, "idle").await.first().copied().ok_or_else(|| "none".to_owned())
         })
         .await;
@@ -91,7 +91,7 @@ async fn a_request_whose_database_backend_freezes_gets_a_500_in_time_and_later_o
         let started = Instant::now();
         let request = tokio::spawn(async move { exchange.once(server).await });
         let (busy, _) =
-            within(Duration::from_secs(5), "a request waits for the lock", async || {
+            within(Duration::from_secs(10), "a request waits for the lock", async || {
                 backends(&url, "active").await.first().copied().ok_or_else(|| "none".to_owned())
             })
             .await;

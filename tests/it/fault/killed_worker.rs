@@ -50,7 +50,7 @@ async fn workers_killed_at_random_moments_finish_all_work_once() {
             workers = installation.start_workers(&["all"]).await;
             if !trading.is_finished() {
                 // Some work was done between two kills, or the worker died idle.
-                within(Duration::from_secs(30), "workers go on", async || {
+                within(Duration::from_secs(90), "workers go on", async || {
                     let now = shop.receiver.received().len();
                     if now > told { Ok(()) } else { Err(format!("{now} IPNs")) }
                 })

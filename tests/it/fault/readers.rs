@@ -47,7 +47,7 @@ async fn every_work_queue_is_read_and_every_route_ends_in_a_queue() {
         for copies in [2, 1] {
             let work = WorkQueue::ALL.map(|queue| (topology.work_queue(queue), copies));
             let expected = BTreeMap::from(work);
-            within(Duration::from_secs(30), "every work queue has its readers", async || {
+            within(Duration::from_secs(90), "every work queue has its readers", async || {
                 let found = readers(management, topology).await;
                 if found == expected { Ok(()) } else { Err(format!("{found:?}")) }
             })

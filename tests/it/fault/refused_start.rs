@@ -237,7 +237,7 @@ async fn a_valid_production_configuration_starts_without_its_servers_and_is_not_
             owner: None,
         });
         let metrics = ports[2].parse().unwrap();
-        within(Duration::from_secs(20), "it serves its health", async || {
+        within(Duration::from_secs(60), "it serves its health", async || {
             let answer = Exchange::get(metrics, "/healthz").await;
             answer.map(drop).map_err(|lost| format!("{lost:?}\n{}", process.said()))
         })

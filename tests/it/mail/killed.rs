@@ -15,7 +15,7 @@ use support::{
 
 use super::{donated, donations, hurry, mails_become, with_mailing_shop};
 
-const DEATH_LIMIT: Duration = Duration::from_secs(30);
+const DEATH_LIMIT: Duration = Duration::from_secs(90);
 
 /// Programs over the same database and broker, with all that they can say in their logs.
 fn programs(shop: &Shop, server: &MailServer) -> Installation {

@@ -93,7 +93,7 @@ async fn a_payer_killed_at_any_step_pays_every_recipient_once() {
         let _others = installation.start_workers(&others).await;
         let gateway = &installation.gateway;
         let merchant = gateway.create_merchant("Killed", told()).await.unwrap();
-        let (created, _) = within(Duration::from_secs(30), "rates are there", async || {
+        let (created, _) = within(Duration::from_secs(90), "rates are there", async || {
             gateway.create_payout(merchant.id, &order()).await.map_err(|error| error.to_string())
         })
         .await;

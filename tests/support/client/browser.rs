@@ -27,7 +27,7 @@ use crate::server::processes::Janitor;
 /// axe reads the API's page, by far the longest, for half a minute on a busy machine.
 const ANSWER_LIMIT: Duration = Duration::from_secs(120);
 /// Two cores may build and serve at the same time.
-const WAIT_LIMIT: Duration = Duration::from_secs(20);
+const WAIT_LIMIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(40);
 /// The protocol's pipe is on descriptors 3 and 4; ours are standard input and output.
 const LAUNCH: &str = r#"exec "$@" 3<&0 4>&1 </dev/null >/dev/null 2>/dev/null"#;

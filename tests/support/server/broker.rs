@@ -24,7 +24,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 
 /// Generous: it ends a test that hangs, it never decides one that works.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(20);
 /// Waiting times of a test's own topology.
 pub const SHORT: Timing = Timing { ipn_wait_ms: 400, payout_webhook_wait_ms: 450 };

@@ -16,7 +16,7 @@ use super::{
     scratch::Scratch,
 };
 
-const START_LIMIT: Duration = Duration::from_secs(30);
+const START_LIMIT: Duration = Duration::from_secs(90);
 
 /// Its settings that the tests vary.
 #[derive(Clone, Copy)]

@@ -43,7 +43,7 @@ impl Roastery {
             environment: environment.map(|(name, value)| (name.to_owned(), value)).to_vec(),
             owner: None,
         });
-        within(Duration::from_secs(20), "the shop listens", async || {
+        within(Duration::from_secs(60), "the shop listens", async || {
             let socket = tokio::net::TcpStream::connect(address).await;
             socket.map(drop).map_err(|error| error.to_string())
         })

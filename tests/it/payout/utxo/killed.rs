@@ -191,7 +191,7 @@ pub async fn confirmed_order(
     let merchant = gateway.create_merchant("Killed", told()).await.unwrap();
     gateway.note_network_fee(network).await.unwrap();
     let wanted = order(network, recipients, refund);
-    let (created, _) = within(Duration::from_secs(30), "rates are there", async || {
+    let (created, _) = within(Duration::from_secs(90), "rates are there", async || {
         gateway.create_payout(merchant.id, &wanted).await.map_err(|error| error.to_string())
     })
     .await;
