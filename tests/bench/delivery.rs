@@ -148,7 +148,7 @@ async fn drain(
         worker.process.signal(Signal::Terminate);
         worker.process.ended(LIMIT).await;
     }
-    world.run("truncate delivery, delivery_attempt, outbox").await;
+    world.run("truncate delivery, outbox cascade").await;
     rate
 }
 
@@ -205,7 +205,7 @@ async fn post_and_commit(world: &Arc<World>) -> f64 {
         }
     })
     .await;
-    world.run("truncate delivery, delivery_attempt, outbox").await;
+    world.run("truncate delivery, outbox cascade").await;
     rate
 }
 
