@@ -11,7 +11,7 @@ use std::{
 
 use support::{
     fault::fired::fired,
-    server::{broker::with_broker, installation::Installation, private_postgres::private_postgres},
+    server::{broker::with_broker, installation::Installation, private_postgres::fresh_postgres},
     shop::trade::{Order, Shop, forget_unanswered, stored_order_ids},
 };
 
@@ -50,7 +50,7 @@ async fn order_until(installation: &Installation, shop: &Shop, stop: &AtomicBool
 
 async fn survives(crash: bool) {
     with_broker(|broker| async move {
-        let mut database = private_postgres().await;
+        let mut database = fresh_postgres().await;
         let url = database.create_database().await;
         let installation = Arc::new(Installation::new(&url, &(&*broker).into(), &[]));
         let (api, workers) = installation.start().await;

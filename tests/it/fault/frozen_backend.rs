@@ -7,7 +7,7 @@ use sqlx::{Connection, PgConnection};
 use support::{
     fault::fired::fired,
     server::{
-        broker::with_broker, installation::Installation, private_postgres::private_postgres,
+        broker::with_broker, installation::Installation, private_postgres::fresh_postgres,
         private_rabbitmq::Frozen, processes::within,
     },
     shop::trade::{Shop, stored_order_ids},
@@ -31,7 +31,7 @@ fn freeze(pid: i32) -> Frozen {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_idle_connection_that_died_silently_fails_at_most_its_request() {
     with_broker(|broker| async move {
-        let database = private_postgres().await;
+        let database = fresh_postgres().await;
         let url = database.create_database().await;
         let installation = Installation::new(&url, &(&*broker).into(), &[]);
         let (api, workers) = installation.start().await;
@@ -71,7 +71,7 @@ async fn an_idle_connection_that_died_silently_fails_at_most_its_request() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_whose_database_backend_freezes_gets_a_500_in_time_and_later_ones_work() {
     with_broker(|broker| async move {
-        let database = private_postgres().await;
+        let database = fresh_postgres().await;
         let url = database.create_database().await;
         let installation = Installation::new(&url, &(&*broker).into(), &[]);
         let (api, workers) = installation.start().await;

@@ -17,7 +17,7 @@ use support::{
     server::{
         broker::with_broker,
         installation::Installation,
-        private_postgres::private_postgres,
+        private_postgres::fresh_postgres,
         processes::{Signal, within},
     },
     shop::trade::{Order, Shop},
@@ -173,7 +173,7 @@ async fn told(shop: &Shop, orders: &[Order]) {
 #[tokio::test(flavor = "multi_thread")]
 async fn work_over_large_tables_scans_none_of_them_and_old_rows_are_deleted_in_batches() {
     with_broker(|broker| async move {
-        let server = private_postgres().await;
+        let server = fresh_postgres().await;
         let url = server.create_database().await;
         let mut hand = PgConnection::connect(&url).await.unwrap();
         let installation = Installation::new(&url, &(&*broker).into(), &[]);

@@ -10,7 +10,7 @@ use support::{
     fault::fired::fired,
     server::{
         database::TestDatabase,
-        private_postgres::private_postgres,
+        private_postgres::fresh_postgres,
         processes::{Launch, Process, Signal, program, within},
     },
 };
@@ -19,10 +19,12 @@ const STEP_LIMIT: Duration = Duration::from_secs(60);
 /// DDL statements from one kill to the next within a step.
 const STRIDE: i64 = 12;
 /// Halts the session that reaches a chosen DDL statement of its run, or the first one of its next
-/// step.
+/// step. The steps that end by granting all roles anew hold thousands of grants, which are alike:
+/// one in a hundred counts.
 const HALT: &str = "
     create schema fault;
     create sequence fault.seen;
+    create sequence fault.granted;
     create table fault.plan (at bigint not null, made bigint not null);
     insert into fault.plan values (0, 0);
     create function fault.halt() returns event_trigger language plpgsql as $$
@@ -30,9 +32,11 @@ const HALT: &str = "
     begin
         if to_regclass('public._sqlx_migrations') is null then return; end if;
         execute 'select count(*) from public._sqlx_migrations' into made;
-        if nextval('fault.seen') = (select at from fault.plan) or made > (select plan.made from fault.plan) then
-            perform pg_advisory_xact_lock(4711);
+        if made = (select plan.made from fault.plan) then
+            if tg_tag in ('GRANT', 'REVOKE') and nextval('fault.granted') % 100 <> 0 then return; end if;
+            if nextval('fault.seen') <> (select at from fault.plan) then return; end if;
         end if;
+        perform pg_advisory_xact_lock(4711);
     end $$;
     create event trigger fault_halt on ddl_command_end execute function fault.halt();";
 /// The whole schema as one text, without the migrations' own list.
@@ -133,7 +137,7 @@ fn steps() -> Vec<bool> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_migration_killed_in_the_middle_of_any_step_is_finished_by_the_next_run() {
-    let server = private_postgres().await;
+    let server = fresh_postgres().await;
     let url = server.create_empty_database().await;
     let mut hand = PgConnection::connect(&url).await.unwrap();
     hand.execute(sqlx::AssertSqlSafe(HALT)).await.unwrap();

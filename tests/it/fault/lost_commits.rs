@@ -14,7 +14,7 @@ use support::{
     server::{
         broker::with_broker,
         installation::{Installation, Program},
-        private_postgres::{PrivatePostgres, fresh_postgres, private_postgres},
+        private_postgres::{PrivatePostgres, fresh_postgres},
         processes::within,
     },
     shop::trade::{Order, Shop, stored_order_ids},
@@ -149,7 +149,7 @@ async fn a_standby_decides_nothing_and_after_promotion_reuses_nothing_it_may_hav
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restored_backup_gives_no_address_and_no_event_twice() {
     with_broker(|broker| async move {
-        let server = private_postgres().await;
+        let server = fresh_postgres().await;
         let url = server.create_database().await;
         let access = (&*broker).into();
         let installation = Installation::new(&url, &access, &[]);
@@ -251,7 +251,7 @@ async fn a_planned_failover_goes_on_at_the_standby_without_moving_indices_or_sto
 /// What was not promoted is opened again and goes on.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_planned_failover_without_a_promotion_can_be_taken_back() {
-    let server = private_postgres().await;
+    let server = fresh_postgres().await;
     let url = server.create_database().await;
     let ctl = Ctl::over(&url);
     ctl.json(&["merchant", "create", "--name", "Shop"]).await;

@@ -19,15 +19,12 @@ use support::{
         trade::Shop,
     },
 };
-use tokio::sync::MutexGuard;
 
 const ORDERS: usize = 6;
 const LIMIT: Duration = Duration::from_secs(120);
 /// The consumer timeout here, and the interval of its check, in milliseconds. The defaults are 30
 /// minutes and one.
 const SHORT: [(&str, &str); 2] = [("consumer_timeout", "2000"), ("channel_tick_interval", "500")];
-const USUAL: [(&str, &str); 2] =
-    [("consumer_timeout", "1800000"), ("channel_tick_interval", "60000")];
 /// Error of the broker when it closes the channel.
 const TOO_SLOW: &str = "PRECONDITION_FAILED";
 /// Longer than the consumer timeout, shorter than the timeout of an attempt.
@@ -46,21 +43,11 @@ const ROLES: [&str; 6] = [
 /// An installation in which `slow` is the only role that does not run yet, and whose broker has a
 /// short consumer timeout from `begin` on.
 struct Scene {
-    broker: Impatient,
+    broker: PrivateRabbitmq,
     database: TestDatabase,
     installation: Installation,
     slow: &'static str,
     _others: [Program; 2],
-}
-
-/// A broker that gets its default timeout back even if the test fails: other tests use it
-/// afterwards.
-struct Impatient(MutexGuard<'static, PrivateRabbitmq>);
-
-impl Drop for Impatient {
-    fn drop(&mut self) {
-        self.0.set(&USUAL);
-    }
 }
 
 impl Scene {
@@ -73,12 +60,12 @@ impl Scene {
         workers.ready().await;
         let api = installation.start_api().await;
         api.ready().await;
-        Self { broker: Impatient(broker), database, installation, slow, _others: [api, workers] }
+        Self { broker, database, installation, slow, _others: [api, workers] }
     }
 
     /// Starts the slow role, and waits until the broker has closed its channel this many times.
     async fn begin(&self, times: usize) -> Program {
-        self.broker.0.set(&SHORT);
+        self.broker.set(&SHORT);
         let worker = self.installation.start_workers(&[self.slow]).await;
         let (closed, _) = within(LIMIT, "the broker loses its patience", async || {
             match worker.process.output().matches(TOO_SLOW).count() {

@@ -5,13 +5,11 @@ use std::{
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Command,
-    sync::OnceLock,
     time::Duration,
 };
 
 use gateway::storage::Db;
 use sqlx::{Connection, Executor, PgConnection};
-use tokio::sync::{Mutex, MutexGuard};
 
 use crate::server::authority::Authority;
 use crate::server::processes::{Janitor, Launch, Process, Signal, free_port, within};
@@ -28,15 +26,6 @@ pub struct PrivatePostgres {
     /// Settings beyond those of every private server.
     settings: Vec<String>,
     _janitor: Janitor,
-}
-
-/// The one running server shared by all tests that stop or kill theirs. They take turns.
-pub async fn private_postgres() -> MutexGuard<'static, PrivatePostgres> {
-    static SERVER: OnceLock<Mutex<PrivatePostgres>> = OnceLock::new();
-    let server = SERVER.get_or_init(|| Mutex::new(PrivatePostgres::create()));
-    let mut server = server.lock().await;
-    server.start().await;
-    server
 }
 
 /// The folder of an installed server's programs, found or installed by the script.

@@ -1,17 +1,13 @@
 //! A RabbitMQ broker of the tests' own, to be stopped, wiped, killed and frozen; or a cluster of
 //! them.
 
-use std::{
-    fs, net::SocketAddr, os::unix::fs::PermissionsExt, path::PathBuf, sync::OnceLock,
-    time::Duration,
-};
+use std::{fs, net::SocketAddr, os::unix::fs::PermissionsExt, path::PathBuf, time::Duration};
 
 use gateway::{
     broker::{management::Management, topology::Topology},
     config,
 };
 use http::Method;
-use tokio::sync::{Mutex, MutexGuard};
 
 use crate::server::{
     authority::Authority,
@@ -49,11 +45,9 @@ struct Ports {
     names: u16,
 }
 
-/// The one running broker shared by all tests that stop or kill theirs. They take turns.
-pub async fn private_rabbitmq() -> MutexGuard<'static, PrivateRabbitmq> {
-    static BROKER: OnceLock<Mutex<PrivateRabbitmq>> = OnceLock::new();
-    let broker = BROKER.get_or_init(|| Mutex::new(PrivateRabbitmq::alone(None)));
-    let mut broker = broker.lock().await;
+/// A running broker for one test, to be stopped, killed and frozen.
+pub async fn private_rabbitmq() -> PrivateRabbitmq {
+    let mut broker = PrivateRabbitmq::alone(None);
     broker.start().await;
     broker
 }
