@@ -184,11 +184,9 @@ enum Command {
 impl Command {
     const fn limit(&self) -> Duration {
         match self {
-            Self::Setup
-            | Self::Migrate
-            | Self::Secrets(_)
-            | Self::Reports(_)
-            | Self::Ledger(_) => MIGRATION_LIMIT,
+            Self::Setup | Self::Migrate | Self::Secrets(_) | Self::Reports(_) | Self::Ledger(_) => {
+                MIGRATION_LIMIT
+            }
             // Twenty deliveries, each with the channel's own limit.
             Self::Demo(_) | Self::CheckReceiver(_) => DEMO_LIMIT,
             Self::Listen(_) | Self::Payouts(payouts::Payouts::Watch(_)) => WATCH_LIMIT,
