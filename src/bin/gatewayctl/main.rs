@@ -69,9 +69,10 @@ use render::Answer;
 
 /// Limit of all commands but those below.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
-/// Limit of a migration (waiting for the database, for another migration, and for its own steps),
-/// and of a rotation's, a month's or a proof's walk through all rows.
-const MIGRATION_LIMIT: Duration = Duration::from_secs(35 * 60);
+/// Limit of a migration, which may build an index of a very large table beside its users.
+const MIGRATION_LIMIT: Duration = Duration::from_secs(5 * 60 * 60);
+/// Limit of a rotation's, a month's or a proof's walk through all rows.
+const WALK_LIMIT: Duration = Duration::from_secs(35 * 60);
 /// Limit of watching webhooks or an order.
 const WATCH_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// Limit of the demo; each of its steps has a limit of its own.
@@ -93,7 +94,7 @@ enum Command {
     /// Bring the database's schema up to this program's version; safe to repeat
     #[command(after_help = words::MIGRATE)]
     Migrate,
-    /// Hand the database over to its standby
+    /// Hand the database over to its standby, or say that it was restored
     #[command(subcommand)]
     Database(database::Database),
     /// Set up RabbitMQ: exchanges, queues, policies and users
@@ -176,9 +177,8 @@ enum Command {
 impl Command {
     const fn limit(&self) -> Duration {
         match self {
-            Self::Migrate | Self::Secrets(_) | Self::Reports(_) | Self::Ledger(_) => {
-                MIGRATION_LIMIT
-            }
+            Self::Migrate => MIGRATION_LIMIT,
+            Self::Secrets(_) | Self::Reports(_) | Self::Ledger(_) => WALK_LIMIT,
             // Twenty deliveries, each with the channel's own limit.
             Self::Demo(_) | Self::CheckReceiver(_) => DEMO_LIMIT,
             Self::Listen(_) | Self::Payouts(payouts::Payouts::Watch(_)) => WATCH_LIMIT,

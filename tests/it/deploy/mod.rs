@@ -1,5 +1,7 @@
 //! Checks of the Kubernetes manifests that are possible without a cluster.
 
+mod backup;
+
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
