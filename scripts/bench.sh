@@ -23,5 +23,5 @@ set +a
 
 step bench "building what is measured"
 cargo build --locked --release --workspace
-step bench "measuring; a whole run takes about a quarter of an hour"
+step bench "measuring; a whole run takes more than half an hour"
 cargo bench --locked --workspace --bench load -- "$@"
