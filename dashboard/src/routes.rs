@@ -129,6 +129,7 @@ fn merchant() -> Vec<Route> {
         act("/developers/legacy/revoke", A::LegacyKeyRevoke, post(developers::legacy::revoke)),
         read("/settings", A::SettingsView, get(settings::page)),
         act("/settings", A::SettingsChange, post(settings::submit)),
+        act("/settings/front", A::SettingsChange, post(settings::front::submit)),
         read("/team", A::TeamView, get(team::page)),
         act("/team", A::TeamInvite, post(team::invite)),
         act("/team/{id}/role", A::TeamRole, post(team::change_role)),

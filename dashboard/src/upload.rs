@@ -27,6 +27,8 @@ pub fn bytes_max(action: Action) -> usize {
             | Action::PayoutCreate
             | Action::NcPayoutCreate
             | Action::NcPayoutSubmit
+            // A logo.
+            | Action::SettingsChange
     );
     if takes_files { UPLOAD_BYTES_MAX } else { BYTES_MAX }
 }

@@ -2,6 +2,7 @@
 
 pub mod action;
 pub mod bearer;
+pub mod contact;
 pub mod email;
 pub mod factor;
 pub mod passkey;

@@ -1,7 +1,7 @@
 //! Words of visitors: a name, an e-mail address, a message. They are kept as plain text on one
 //! line, without characters that act on the place where they are shown.
 
-use crate::account::email;
+use crate::{account::email, merchant::front::is_invisible};
 
 /// Characters of a name.
 pub const NAME_CHARS_MAX: usize = 100;
@@ -51,21 +51,6 @@ fn one_line(text: &str, chars_max: usize) -> Result<Option<String>, TooLong> {
         return Err(TooLong);
     }
     Ok((!line.is_empty()).then_some(line))
-}
-
-/// Marks of direction, and characters without a width of their own but for those that join the
-/// letters of a script or an emoji.
-const fn is_invisible(letter: char) -> bool {
-    matches!(
-        letter,
-        '\u{200b}'
-            | '\u{200e}'
-            | '\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{2069}'
-            | '\u{feff}'
-            | '\u{e0000}'..='\u{e007f}'
-    )
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ pub mod endpoints;
 pub mod events;
 pub mod exports;
 pub mod find;
+pub mod fronts;
 pub mod handover;
 pub mod history;
 pub mod idempotency;

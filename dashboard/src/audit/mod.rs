@@ -15,7 +15,7 @@ use crate::{
 
 const HERE: &str = "/operator/audit";
 /// Kinds of rows and things that people look for; the log may hold others.
-const KINDS: [&str; 16] = [
+const KINDS: [&str; 17] = [
     "account",
     "address_pool",
     "announcement",
@@ -26,6 +26,7 @@ const KINDS: [&str; 16] = [
     "invoice",
     "membership",
     "merchant",
+    "merchant_front",
     "outbox",
     "payout_order",
     "payout_release",

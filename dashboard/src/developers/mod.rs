@@ -52,6 +52,7 @@ pub fn problem(error: MerchantError) -> Problem {
             gateway::app::account::SignInError::MasterKey(error).into()
         }
         error @ (MerchantError::Name
+        | MerchantError::DeceptiveName
         | MerchantError::AlreadyThere(_)
         | MerchantError::ChangedMeanwhile
         | MerchantError::Settings(_)

@@ -1,5 +1,7 @@
 //! Settings of a merchant. A form that was opened before somebody else's change changes nothing.
 
+pub mod front;
+
 use askama::Template;
 use axum::{
     extract::State,
@@ -34,6 +36,7 @@ struct Page {
     row: MerchantRow,
     version: String,
     networks: Vec<Choices>,
+    front: front::Shown,
     may_change: bool,
 }
 
@@ -50,7 +53,7 @@ struct Choice {
 }
 
 impl Page {
-    fn new(shell: Shell, row: MerchantRow, may_change: bool) -> Self {
+    fn new(shell: Shell, row: MerchantRow, front: front::Shown, may_change: bool) -> Self {
         let accepted = row.accepted_tokens.as_ref();
         let choice = |currency: &'static Currency| {
             let id = currency.token_id();
@@ -63,7 +66,7 @@ impl Page {
             Choices { network: network.title(), choices: choices.collect() }
         };
         let networks = Network::ALL.into_iter().map(of).collect();
-        Self { shell, version: version(&row), networks, row, may_change }
+        Self { shell, version: version(&row), networks, front, row, may_change }
     }
 }
 
@@ -72,12 +75,24 @@ fn may_change(visit: &Visit) -> Result<bool, Problem> {
 }
 
 pub async fn page(State(gateway): State<crate::State>, visit: Visit) -> Result<Response, Problem> {
-    let row = gateway.merchant(visit.merchant()?.merchant_id).await.map_err(problem)?;
-    let mut shell = Shell::of(&visit, "/settings");
-    if visit.asked("done").is_some() {
-        shell = shell.with_notice("Saved. Open payments keep what they were created with.");
-    }
-    show(&Page::new(shell, row, may_change(&visit)?))
+    let (row, front) = stored(&gateway, &visit).await?;
+    let shell = Shell::of(&visit, "/settings");
+    let shell = match visit.asked("done") {
+        Some("front") => shell.with_notice("Saved. Buyers see it from now on."),
+        Some(_) => shell.with_notice("Saved. Open payments keep what they were created with."),
+        None => shell,
+    };
+    show(&Page::new(shell, row, front, may_change(&visit)?))
+}
+
+async fn stored(
+    gateway: &crate::State,
+    visit: &Visit,
+) -> Result<(MerchantRow, front::Shown), Problem> {
+    let id = visit.merchant()?.merchant_id;
+    let row = gateway.merchant(id).await.map_err(problem)?;
+    let front = gateway.front_of(id).await?.ok_or(Problem::NotFound)?;
+    Ok((row, front::Shown::of(gateway, &front)))
 }
 
 pub async fn submit(
@@ -99,9 +114,9 @@ pub async fn submit(
 
 /// The settings as they are now, with the reason why they were not changed.
 async fn again(gateway: &crate::State, visit: &Visit, text: String) -> Result<Response, Problem> {
-    let row = gateway.merchant(visit.merchant()?.merchant_id).await.map_err(problem)?;
+    let (row, front) = stored(gateway, visit).await?;
     let shell = Shell::of(visit, "/settings").with_error(text);
-    let page = Page::new(shell, row, may_change(visit)?);
+    let page = Page::new(shell, row, front, may_change(visit)?);
     page_with(StatusCode::UNPROCESSABLE_ENTITY, &page)
 }
 

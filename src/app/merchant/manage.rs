@@ -7,6 +7,7 @@ use crate::{
     asset::catalogue::Catalogue,
     merchant::{
         ApiKey, WebhookSecret,
+        front::is_deceptive,
         settings::{Settings, SettingsError},
     },
     storage::{StorageError, merchants, merchants::MerchantRow},
@@ -24,6 +25,10 @@ pub enum MerchantError {
     ChangedMeanwhile,
     #[error("a name is 1 to 200 characters")]
     Name,
+    #[error(
+        "buyers read this name: it must hold no hidden character, and no word that mixes Latin letters with Cyrillic or Greek ones"
+    )]
+    DeceptiveName,
     #[error(transparent)]
     Settings(#[from] SettingsError),
     #[error("{0} is not a currency; write CODE or CODE@NETWORK as in `gatewayctl currency list`")]
@@ -123,7 +128,10 @@ impl Gateway {
 /// A merchant's name without the space around it.
 pub(super) fn checked_name(name: &str) -> Result<&str, MerchantError> {
     let name = name.trim();
-    if (1..=200).contains(&name.chars().count()) { Ok(name) } else { Err(MerchantError::Name) }
+    if !(1..=200).contains(&name.chars().count()) {
+        return Err(MerchantError::Name);
+    }
+    if is_deceptive(name) { Err(MerchantError::DeceptiveName) } else { Ok(name) }
 }
 
 /// `CODE` or `CODE@NETWORK`, in any order, to `code@network` without repeats.

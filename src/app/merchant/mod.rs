@@ -5,6 +5,7 @@ pub mod admin;
 pub mod admit;
 pub mod balance;
 pub mod change;
+pub mod front;
 pub mod manage;
 pub mod overview;
 pub mod statement;

@@ -5,6 +5,7 @@ mod attack;
 mod authenticator;
 mod custody;
 mod factors;
+mod front;
 mod grown;
 mod history;
 mod links;

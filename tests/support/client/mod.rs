@@ -3,6 +3,7 @@
 pub mod browser;
 pub mod ctl;
 pub mod exchange;
+pub mod picture;
 pub mod raw;
 
 use std::net::SocketAddr;
