@@ -240,6 +240,14 @@ impl Bps {
         let whole = BigUint::from(10_000_u32);
         BigUint::from(received.get()) * &whole > BigUint::from(due.get()) * (whole + self.0)
     }
+
+    /// Returns true if `received` is at least `due` lowered by this tolerance, which is a part of
+    /// the whole: beyond it everything is accepted.
+    pub fn reached_by(self, due: BaseUnits, received: BaseUnits) -> bool {
+        let whole = 10_000_u32;
+        let least = BigUint::from(due.get()) * whole.saturating_sub(self.0);
+        BigUint::from(received.get()) * whole >= least
+    }
 }
 
 #[cfg(test)]
@@ -314,7 +322,36 @@ mod tests {
         assert!(!five_percent.exceeded_by(BaseUnits::new(u128::MAX), BaseUnits::new(u128::MAX)));
     }
 
+    #[test]
+    fn a_shortfall_is_accepted_exactly_as_far_as_the_tolerance_says() {
+        let due = BaseUnits::new(1_000_001);
+        let one_percent = Bps::new(100);
+        // 990,000.99 is the least, and units are whole.
+        assert!(one_percent.reached_by(due, BaseUnits::new(990_001)));
+        assert!(!one_percent.reached_by(due, BaseUnits::new(990_000)));
+        assert!(Bps::new(0).reached_by(due, due));
+        assert!(!Bps::new(0).reached_by(due, BaseUnits::new(1_000_000)));
+        assert!(Bps::new(10_000).reached_by(due, BaseUnits::ZERO));
+        assert!(Bps::new(u32::MAX).reached_by(due, BaseUnits::ZERO));
+        let most = BaseUnits::new(u128::MAX);
+        assert!(!Bps::new(1_000).reached_by(most, BaseUnits::new(u128::MAX / 2)));
+    }
+
     proptest! {
+        #[test]
+        fn a_larger_tolerance_and_a_larger_sum_never_accept_less(
+            due: u128,
+            received: u128,
+            more: u128,
+            bps in 0_u32..10_000,
+        ) {
+            let (due, received) = (BaseUnits::new(due), BaseUnits::new(received));
+            let accepted = Bps::new(bps).reached_by(due, received);
+            prop_assert!(!accepted || Bps::new(bps + 1).reached_by(due, received));
+            prop_assert!(!accepted || Bps::new(bps).reached_by(due, received.saturating_add(BaseUnits::new(more))));
+            prop_assert_eq!(Bps::new(0).reached_by(due, received), received >= due);
+        }
+
         #[test]
         fn text_and_units_are_inverse(units: u128, decimals in 0_u32..=24) {
             let text = BaseUnits::new(units).to_decimal(decimals);

@@ -7,7 +7,10 @@
 use chrono::{DateTime, Utc};
 
 use super::{deadline::Sight, vocabulary::Status};
-use crate::money::{BaseUnits, Bps};
+use crate::{
+    merchant::settings::{Underpay, UnderpayWhen},
+    money::{BaseUnits, Bps},
+};
 
 /// Facts of an invoice that the rules need.
 #[derive(Clone, Copy, Debug)]
@@ -18,8 +21,23 @@ pub struct Invoice {
     /// Amount received in time and confirmed before this event.
     pub credited: BaseUnits,
     pub overpay_tolerance: Bps,
+    pub underpay: Underpay,
     /// The end of the payment window, or of the selection window of a draft.
     pub deadline: DateTime<Utc>,
+}
+
+impl Invoice {
+    /// Returns true if `total` pays the invoice once nothing more comes: something arrived, and
+    /// what is missing is within the tolerance.
+    pub fn accepts(&self, total: BaseUnits) -> bool {
+        total > BaseUnits::ZERO && self.underpay.tolerance.reached_by(self.due, total)
+    }
+
+    /// Returns true if its deadline may make it paid: what was booked suffices, if nothing more is
+    /// on its way.
+    pub fn may_end_paid(&self) -> bool {
+        self.status == Status::Partial && self.accepts(self.credited)
+    }
 }
 
 /// An event of an invoice. Time-dependent events have the time of their decision, by the database's
@@ -28,6 +46,9 @@ pub struct Invoice {
 pub enum Event {
     /// The buyer picked a currency for a draft.
     CurrencyPicked { now: DateTime<Utc> },
+    /// The buyer of a resolved draft picked another currency. `seen`: a deposit is known, confirmed
+    /// or not.
+    CurrencyChanged { now: DateTime<Utc>, seen: bool },
     /// A deposit of the invoice's own token has the confirmations its network asks for.
     DepositConfirmed { amount: BaseUnits, on_time: bool },
     /// A confirmed deposit of another token arrived at the invoice's address.
@@ -114,6 +135,7 @@ pub struct Step {
 pub fn step(invoice: &Invoice, event: Event) -> Step {
     match event {
         Event::CurrencyPicked { now } => pick(invoice, now),
+        Event::CurrencyChanged { now, seen } => change(invoice, seen, now),
         Event::DepositConfirmed { amount, on_time } => credit(invoice, amount, on_time),
         Event::ForeignDeposit(foreign) => {
             let notice = match foreign {
@@ -141,6 +163,20 @@ fn pick(invoice: &Invoice, now: DateTime<Utc>) -> Step {
     }
 }
 
+/// Another currency has another amount, so what was seen of the first one could not be counted.
+fn change(invoice: &Invoice, seen: bool, now: DateTime<Utc>) -> Step {
+    match invoice.status {
+        Status::Draft => pick(invoice, now),
+        Status::Pending if seen => refused(invoice, Refusal::DepositSeen),
+        Status::Pending if now >= invoice.deadline => refused(invoice, Refusal::WindowClosed),
+        Status::Pending => keep(invoice, vec![]),
+        Status::Partial => refused(invoice, Refusal::DepositSeen),
+        Status::Paid | Status::Overpaid | Status::Expired | Status::Cancelled => {
+            refused(invoice, Refusal::AlreadyEnded)
+        }
+    }
+}
+
 fn credit(invoice: &Invoice, amount: BaseUnits, on_time: bool) -> Step {
     match invoice.status {
         Status::Pending | Status::Partial if on_time => credit_open(invoice, amount),
@@ -162,6 +198,10 @@ fn credit_open(invoice: &Invoice, amount: BaseUnits) -> Step {
     let total = invoice.credited.saturating_add(amount);
     let mut effects = vec![Effect::Credit(amount)];
     if total < invoice.due {
+        if invoice.underpay.when == UnderpayWhen::AtOnce && invoice.accepts(total) {
+            effects.push(Effect::SendIpn(Ipn::Finished));
+            return moved(Status::Paid, effects);
+        }
         let verdict =
             if invoice.status == Status::Partial { Verdict::Kept } else { Verdict::Moved };
         return Step { status: Status::Partial, verdict, effects };
@@ -205,6 +245,13 @@ fn expire(
             held(invoice, Hold::WatcherBehind)
         }
         Status::Pending | Status::Partial if may_hold && in_sight >= invoice.due => {
+            held(invoice, Hold::PaymentConfirming)
+        }
+        // The rest did not come. What did come was booked already.
+        Status::Pending | Status::Partial if invoice.accepts(invoice.credited) => {
+            moved(Status::Paid, vec![Effect::SendIpn(Ipn::Finished)])
+        }
+        Status::Pending | Status::Partial if may_hold && invoice.accepts(in_sight) => {
             held(invoice, Hold::PaymentConfirming)
         }
         Status::Pending | Status::Partial => expired(),

@@ -19,6 +19,7 @@ fn invoice(status: Status) -> Invoice {
         due: BaseUnits::new(if status == Status::Draft { 0 } else { 100 }),
         credited: BaseUnits::new(credited),
         overpay_tolerance: Bps::new(500),
+        underpay: Underpay::NONE,
         deadline: at(0),
     }
 }
@@ -29,6 +30,10 @@ fn deposit(amount: u128, on_time: bool) -> Event {
 
 fn picked(second: i64) -> Event {
     Event::CurrencyPicked { now: at(second) }
+}
+
+fn changed(second: i64, seen: bool) -> Event {
+    Event::CurrencyChanged { now: at(second), seen }
 }
 
 fn cancelled(second: i64, seen: bool) -> Event {
@@ -43,6 +48,9 @@ fn events() -> Vec<(&'static str, Event)> {
     vec![
         ("picks in window", picked(-1)),
         ("picks too late", picked(0)),
+        ("changes in window", changed(-1, false)),
+        ("changes, deposit seen", changed(-1, true)),
+        ("changes too late", changed(0, false)),
         ("deposit 10", deposit(10, true)),
         ("deposit 60", deposit(60, true)),
         ("deposit 100", deposit(100, true)),
@@ -88,7 +96,7 @@ fn the_status_by_event_product_of_the_lifecycle() {
 
 proptest! {
     #[test]
-    fn a_terminal_status_never_changes(index in 0_usize..21, status in 3_usize..7) {
+    fn a_terminal_status_never_changes(index in 0_usize..24, status in 3_usize..7) {
         let (_, event) = events()[index];
         let status = Status::ALL[status];
         prop_assert!(status.is_terminal());
@@ -107,6 +115,7 @@ proptest! {
             due: BaseUnits::new(due),
             credited: BaseUnits::ZERO,
             overpay_tolerance: Bps::new(bps),
+            underpay: Underpay::NONE,
             deadline: at(0),
         };
         let (mut booked, mut excess, mut finished) = (0, 0, 0);
@@ -134,5 +143,73 @@ proptest! {
         if state.status == Status::Overpaid {
             prop_assert_eq!(state.credited.get() - excess, due);
         }
+    }
+
+    /// Without a tolerance nothing changes; with one, an invoice is paid by what it says and never
+    /// by less, at the moment that the merchant chose, and once.
+    #[test]
+    fn a_shortfall_within_the_tolerance_pays_when_the_merchant_says(
+        due in 1_u128..1_000_000,
+        bps in 0_u32..=1_000,
+        at_once: bool,
+        amounts in proptest::collection::vec(1_u128..600_000, 0..8),
+    ) {
+        let when = if at_once { UnderpayWhen::AtOnce } else { UnderpayWhen::Deadline };
+        let mut state = Invoice {
+            status: Status::Pending,
+            due: BaseUnits::new(due),
+            credited: BaseUnits::ZERO,
+            overpay_tolerance: Bps::new(500),
+            underpay: Underpay { tolerance: Bps::new(bps), when },
+            deadline: at(0),
+        };
+        let least = (due * u128::from(10_000 - bps)).div_ceil(10_000).max(1);
+        let mut finished = 0;
+        for amount in amounts {
+            let before = state;
+            let step = step(&state, deposit(amount, true));
+            for effect in &step.effects {
+                match effect {
+                    Effect::Credit(units) => state.credited = state.credited.saturating_add(*units),
+                    Effect::SendIpn(Ipn::Finished) => finished += 1,
+                    Effect::SendIpn(Ipn::Expired)
+                    | Effect::BookLate(_)
+                    | Effect::RouteExcess(_)
+                    | Effect::SendNotice(_)
+                    | Effect::TakeBack(_) => {}
+                }
+            }
+            state.status = step.status;
+            let paid = matches!(state.status, Status::Paid | Status::Overpaid);
+            let needed = if at_once { least } else { due };
+            prop_assert_eq!(paid, state.credited.get() >= needed, "{:?}", before);
+        }
+        let open = matches!(state.status, Status::Pending | Status::Partial);
+        let end = step(&state, deadline(1, Sight::Complete, state.credited.get(), true));
+        if open {
+            let paid = state.credited.get() >= least;
+            prop_assert_eq!(state.may_end_paid(), paid);
+            prop_assert_eq!(end.status, if paid { Status::Paid } else { Status::Expired });
+            finished += u32::from(paid);
+        } else {
+            prop_assert_eq!(end.status, state.status);
+        }
+        let is_paid = matches!(end.status, Status::Paid | Status::Overpaid);
+        prop_assert_eq!(finished, u32::from(is_paid));
+    }
+
+    /// A deadline waits for what may still make the invoice paid, by the tolerance too.
+    #[test]
+    fn a_deadline_waits_for_a_payment_that_the_tolerance_would_accept(
+        bps in 1_u32..=1_000,
+        in_sight in 0_u128..200,
+    ) {
+        let underpay = Underpay { tolerance: Bps::new(bps), when: UnderpayWhen::Deadline };
+        let pending = Invoice { underpay, ..invoice(Status::Pending) };
+        let held = step(&pending, deadline(0, Sight::Complete, in_sight, true));
+        let accepted = pending.accepts(BaseUnits::new(in_sight));
+        prop_assert_eq!(held.verdict == Verdict::Held(Hold::PaymentConfirming), accepted);
+        let given_up = step(&pending, deadline(0, Sight::Complete, in_sight, false));
+        prop_assert_eq!(given_up.status, Status::Expired);
     }
 }

@@ -79,7 +79,7 @@ pub const fn uri_comes_first(family: Family) -> bool {
 
 /// Encodes everything but RFC 3986's unreserved characters as `%XX`, so that no address can add a
 /// parameter.
-fn encoded(part: &str) -> String {
+pub(super) fn encoded(part: &str) -> String {
     let mut text = String::with_capacity(part.len());
     for byte in part.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

@@ -15,7 +15,10 @@ use utoipa::{
     },
 };
 
-use super::Status;
+use super::{
+    Status,
+    happening::{Advice, Fate, Happening},
+};
 use crate::asset::{Network, catalogue::Standard};
 
 /// The values of `invoice_type` (spec, "Invoice types").
@@ -120,6 +123,21 @@ described! {
     ));
     BuyerStatusName => names(Status::ALL.map(Status::for_buyer)).description(Some(
         "The status in the buyer's vocabulary. The last four values are final.",
+    ));
+    HappeningKind => names(Happening::ALL.map(Happening::as_str)).description(Some(
+        "`unconfirmed`: seen, and waits for confirmations. `wrong_token`, `wrong_network`, `unknown_token`: something else \
+         than what was asked for. `late`: after the end of the invoice. `replaced`: another transaction took its place. \
+         `dropped`: its network does not know it any more. `reorganised`: its block left the chain, and it waits for another \
+         one. `reversed`: it left the chain after it had been counted. Later releases may add more.",
+    ));
+    PaymentFate => names(Fate::ALL.map(Fate::as_str)).description(Some(
+        "Where the money is. `waiting`: on its way. `kept`: at the merchant's address, not counted for the invoice. `moved`: in \
+         the transaction that took its place. `not_sent`: it never arrived. `lost`: no longer the merchant's. `unclear`: it \
+         arrived, and nobody vouches for its value.",
+    ));
+    BuyerAdvice => names(Advice::ALL.map(Advice::as_str)).description(Some(
+        "`wait`. `contact_merchant`: write to the merchant, with `reference`. `send_again`: send the amount again if the wallet \
+         says that the transaction failed. `nothing`.",
     ));
     InvoiceType => names(INVOICE_TYPES).description(Some(
         "`payment`: a single payment. `donation`: the buyer chooses the amount. `subscription`: a recurring payment. \

@@ -406,3 +406,17 @@ pub async fn merchant_of(
     .await?;
     Ok(merchant)
 }
+
+/// Number of addresses that an invoice was given. Index: `deposit_address_by_invoice`.
+pub async fn count_of_invoice(
+    connection: &mut PgConnection,
+    invoice_id: Uuid,
+) -> Result<i64, StorageError> {
+    let count = sqlx::query_scalar!(
+        r#"select count(*) as "count!" from deposit_address where invoice_id = $1"#,
+        invoice_id
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(count)
+}

@@ -77,10 +77,12 @@ pub async fn open(connection: &mut PgConnection, new: &Opening<'_>) -> Result<()
                 token_id, network, decimals, contract, pay_address, pay_amount, rate, rate_source, rate_at, overpay_bps,
                 order_id, order_description, ipn_callback_url, success_url, cancel_url, invoice_type, accepted_tokens,
                 payment_window_seconds, window_seconds, deadline_at, created_at, updated_at, link_id, donation,
-                subscription_id, subscriber_email, subscription_cycle, next_renewal_at)
+                subscription_id, subscriber_email, subscription_cycle, next_renewal_at, underpay_bps, underpay_when)
             values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22,
                 $23, $24, $25, $26, $27, $28, $28, $39, $40,
-                $41, $42, $43, $44)
+                $41, $42, $43, $44,
+                (select underpay_bps from merchant where merchant.id = $3),
+                (select underpay_when from merchant where merchant.id = $3))
             returning id, payment_id, merchant_id, network, pay_address, deadline_at
         ),
         given as (

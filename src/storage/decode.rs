@@ -10,8 +10,8 @@ use sqlx::{
 
 use super::numeric;
 use crate::{
-    account, asset::Network, deposit, invoice, ledger, legacy, link, mail, money::BaseUnits,
-    payout, subscription, webhook, x402,
+    account, asset::Network, deposit, invoice, ledger, legacy, link, mail, merchant,
+    money::BaseUnits, payout, subscription, webhook, x402,
 };
 
 macro_rules! decoded_from_text {
@@ -45,6 +45,7 @@ decoded_from_text! {
     link::LinkKind,
     mail::Language,
     mail::MailKind,
+    merchant::settings::UnderpayWhen,
     payout::State,
     payout::listed::ListedKind,
     payout::listed::ListedState,

@@ -14,6 +14,7 @@ use crate::{
         payment::{PaymentAsset, PaymentView, Subscription},
     },
     mail::Language,
+    merchant::settings::Underpay,
     money::{BaseUnits, Bps, Price},
     webhook::donation::DonationBody,
 };
@@ -28,6 +29,8 @@ pub struct Invoice {
     pub token_id: Option<String>,
     pub credited: BaseUnits,
     pub overpay_tolerance: Bps,
+    /// Of a new one: what its merchant has is stored, whatever stands here.
+    pub underpay: Underpay,
     pub success_url: Option<String>,
     pub cancel_url: Option<String>,
     pub accepted_tokens: Option<Vec<String>>,
@@ -49,6 +52,7 @@ impl Invoice {
             due: self.view.asset.as_ref().map_or(BaseUnits::ZERO, |asset| asset.pay_amount),
             credited: self.credited,
             overpay_tolerance: self.overpay_tolerance,
+            underpay: self.underpay,
             deadline: self.view.deadline,
         }
     }
@@ -87,7 +91,7 @@ macro_rules! invoices_where {
             r#"
             select id, payment_id, merchant_id, status, price_amount, price_currency, pricing_mode,
                    token_id, network, decimals, contract, pay_address, pay_amount, rate, rate_source,
-                   rate_at, credited, received, overpay_bps, order_id, order_description,
+                   rate_at, credited, received, overpay_bps, underpay_bps, underpay_when, order_id, order_description,
                    ipn_callback_url, success_url, cancel_url, invoice_type, link_id,
                    subscriber_email, subscription_cycle, next_renewal_at, accepted_tokens,
                    payment_window_seconds, window_seconds, deadline_at, created_at, updated_at, donation, subscription_id
@@ -301,6 +305,19 @@ pub async fn update_standing(
     Ok(row.updated_at)
 }
 
+/// When an invoice was paid; `None` if it is not, or was before this was noted. Index:
+/// `invoice_finish_pkey`.
+pub async fn finished_at(
+    connection: &mut PgConnection,
+    id: Uuid,
+) -> Result<Option<DateTime<Utc>>, StorageError> {
+    let at =
+        sqlx::query_scalar!("select finished_at from invoice_finish where invoice_id = $1", id)
+            .fetch_optional(connection)
+            .await?;
+    Ok(at)
+}
+
 /// Moves an open invoice's deadline to `now`. The caller holds the row lock, and sets the timer.
 /// Returns the new `updated_at`.
 pub async fn end_window(
@@ -394,6 +411,8 @@ struct RawInvoice {
     credited: bigdecimal::BigDecimal,
     received: bigdecimal::BigDecimal,
     overpay_bps: i32,
+    underpay_bps: i32,
+    underpay_when: String,
     order_id: Option<String>,
     order_description: Option<String>,
     ipn_callback_url: Option<String>,
@@ -484,6 +503,10 @@ impl TryFrom<RawInvoice> for Invoice {
             token_id: raw.token_id,
             credited: numeric::to_units("invoice", &raw.credited)?,
             overpay_tolerance: Bps::new(raw.overpay_bps.unsigned_abs()),
+            underpay: Underpay {
+                tolerance: Bps::new(raw.underpay_bps.unsigned_abs()),
+                when: known(&raw.underpay_when)?,
+            },
             success_url: raw.success_url,
             cancel_url: raw.cancel_url,
             accepted_tokens: raw.accepted_tokens,

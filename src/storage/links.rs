@@ -226,8 +226,23 @@ pub async fn by_link_id(
     row.map(TryInto::try_into).transpose()
 }
 
-/// The same, locked: visitors of one link create one invoice after the other, so its quota and its
-/// single use are exact.
+/// The public id of a link where a payment can be started once more: it is active, and neither a
+/// till nor a subscription, whose renewals have pages of their own. Index: `link_pkey`.
+pub async fn startable(
+    connection: &mut PgConnection,
+    id: Uuid,
+) -> Result<Option<String>, StorageError> {
+    let link_id = sqlx::query_scalar!(
+        "select link_id from link where id = $1 and active and type in ('payment', 'donation')",
+        id
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(link_id)
+}
+
+/// The link of [`by_link_id`], locked: visitors of one link create one invoice after the other, so
+/// its quota and its single use are exact.
 pub async fn lock(
     connection: &mut PgConnection,
     link_id: &str,

@@ -515,6 +515,7 @@ pub async fn insert_token(
 /// The subscription of a token, as its subscriber sees it.
 #[derive(Debug, Clone)]
 pub struct Unsubscription {
+    pub merchant_id: Uuid,
     /// The title of the link.
     pub title: String,
     pub is_unsubscribed: bool,
@@ -528,7 +529,7 @@ pub async fn unsubscription(
     let row = sqlx::query_as!(
         Unsubscription,
         r#"
-        select l.title, (s.unsubscribed_at is not null) as "is_unsubscribed!"
+        select l.merchant_id, l.title, (s.unsubscribed_at is not null) as "is_unsubscribed!"
         from mail_unsubscribe u
         join subscription s on s.id = u.subscription_id
         join link l on l.id = s.link_id

@@ -4,7 +4,10 @@ use chrono::{DateTime, Utc};
 use uuid::Uuid;
 
 use super::{PgConnection, StorageError};
-use crate::merchant::{api_key::ApiKeyRecord, settings::Settings};
+use crate::merchant::{
+    api_key::ApiKeyRecord,
+    settings::{Settings, UnderpayWhen},
+};
 
 /// A merchant as an operator sees it. It holds nothing secret.
 #[derive(Debug, Clone)]
@@ -13,6 +16,8 @@ pub struct MerchantRow {
     pub name: String,
     pub api_key_preview: String,
     pub overpay_bps: i32,
+    pub underpay_bps: i32,
+    pub underpay_when: UnderpayWhen,
     pub payment_window_seconds: i32,
     pub selection_window_seconds: i32,
     pub open_invoices_max: i32,
@@ -35,8 +40,9 @@ pub async fn insert(
     sqlx::query!(
         r#"
         insert into merchant (id, name, api_key_sha256, api_key_preview, webhook_secret_sealed, overpay_bps,
-            payment_window_seconds, selection_window_seconds, open_invoices_max, accepted_tokens, payout_webhook_url)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+            payment_window_seconds, selection_window_seconds, open_invoices_max, accepted_tokens, payout_webhook_url,
+            underpay_bps, underpay_when)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
         "#,
         id,
         name,
@@ -49,6 +55,8 @@ pub async fn insert(
         column(settings.open_invoices_max)?,
         settings.accepted.as_deref(),
         settings.payout_webhook_url,
+        column(settings.underpay.tolerance.get())?,
+        settings.underpay.when.as_str(),
     )
     .execute(connection)
     .await?;
@@ -66,7 +74,8 @@ pub async fn by_id(
     let row = sqlx::query_as!(
         MerchantRow,
         r#"
-        select id, name, api_key_preview, overpay_bps, payment_window_seconds, selection_window_seconds,
+        select id, name, api_key_preview, overpay_bps, underpay_bps, underpay_when as "underpay_when: _",
+               payment_window_seconds, selection_window_seconds,
                open_invoices_max, accepted_tokens, payout_webhook_url, logo_url, suspended_at, slow_until, created_at
         from merchant
         where id = $1
@@ -86,7 +95,8 @@ pub async fn list(
     let rows = sqlx::query_as!(
         MerchantRow,
         r#"
-        select id, name, api_key_preview, overpay_bps, payment_window_seconds, selection_window_seconds,
+        select id, name, api_key_preview, overpay_bps, underpay_bps, underpay_when as "underpay_when: _",
+               payment_window_seconds, selection_window_seconds,
                open_invoices_max, accepted_tokens, payout_webhook_url, logo_url, suspended_at, slow_until, created_at
         from merchant
         order by created_at, id
@@ -110,7 +120,8 @@ pub async fn page(
     let rows = sqlx::query_as!(
         MerchantRow,
         r#"
-        select id, name, api_key_preview, overpay_bps, payment_window_seconds, selection_window_seconds,
+        select id, name, api_key_preview, overpay_bps, underpay_bps, underpay_when as "underpay_when: _",
+               payment_window_seconds, selection_window_seconds,
                open_invoices_max, accepted_tokens, payout_webhook_url, logo_url, suspended_at, slow_until, created_at
         from merchant
         where (created_at, id) < ($2, $3)
@@ -167,7 +178,7 @@ pub async fn update(
     sqlx::query!(
         r#"
         update merchant
-        set name = $2, logo_url = $3, overpay_bps = $4, payment_window_seconds = $5, selection_window_seconds = $6,
+        set name = $2, logo_url = $3, overpay_bps = $4, underpay_bps = $10, underpay_when = $11, payment_window_seconds = $5, selection_window_seconds = $6,
             open_invoices_max = $7, accepted_tokens = $8, payout_webhook_url = $9
         where id = $1
         "#,
@@ -180,6 +191,8 @@ pub async fn update(
         column(settings.open_invoices_max)?,
         settings.accepted.as_deref(),
         settings.payout_webhook_url,
+        column(settings.underpay.tolerance.get())?,
+        settings.underpay.when.as_str(),
     )
     .execute(connection)
     .await?;

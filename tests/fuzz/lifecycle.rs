@@ -52,6 +52,7 @@ fn live_invoice(choices: &mut Choices<'_>) -> Option<()> {
         due: choices.amount()?,
         credited: BaseUnits::ZERO,
         overpay_tolerance: Bps::new(u32::from(choices.byte()?) * 100),
+        underpay: gateway::merchant::settings::Underpay::NONE,
         deadline: start + TimeDelta::seconds(100),
     };
     let mut told = 0;

@@ -47,7 +47,7 @@ pub async fn select(
     gateway.select_currency(id.as_str(), &token_id).await.map_err(|error| match error {
         SelectError::NotFound => ApiError::PaymentNotFound,
         SelectError::NotOffered => ApiError::CurrencyNotSupported,
-        SelectError::Refused(_) => {
+        SelectError::Refused(_) | SelectError::ChangedTooOften => {
             ApiError::invalid("a currency can no longer be chosen for this invoice")
         }
         SelectError::Create(error) => error.into(),
@@ -194,7 +194,9 @@ fn not_selected(error: &SelectError, t: &'static Texts) -> Notice {
     match error {
         SelectError::NotFound => (StatusCode::NOT_FOUND, t.missing),
         SelectError::NotOffered => (StatusCode::CONFLICT, t.notice_not_offered),
-        SelectError::Refused(Refusal::NotADraft) => (StatusCode::CONFLICT, t.notice_already),
+        SelectError::Refused(Refusal::NotADraft) | SelectError::ChangedTooOften => {
+            (StatusCode::CONFLICT, t.notice_already)
+        }
         SelectError::Refused(_) => (StatusCode::CONFLICT, t.closing_draft),
         SelectError::Create(CreateError::NoFreshRate(_)) => {
             (StatusCode::SERVICE_UNAVAILABLE, t.notice_no_rate)

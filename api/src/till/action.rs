@@ -227,7 +227,9 @@ fn not_selected(error: &SelectError, t: &'static Texts) -> (StatusCode, &'static
         SelectError::NotFound | SelectError::NotOffered => {
             (StatusCode::CONFLICT, t.notice_not_offered)
         }
-        SelectError::Refused(_) => (StatusCode::CONFLICT, t.notice_already),
+        SelectError::Refused(_) | SelectError::ChangedTooOften => {
+            (StatusCode::CONFLICT, t.notice_already)
+        }
         SelectError::Create(CreateError::NoFreshRate(_)) => {
             (StatusCode::SERVICE_UNAVAILABLE, t.notice_no_rate)
         }

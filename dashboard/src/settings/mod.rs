@@ -140,6 +140,12 @@ fn changes(visit: &Visit) -> Result<Changes, String> {
     Ok(Changes {
         name: Some(form.text("name").to_owned()),
         overpay_tolerance: Some(Bps::new(number("overpay_bps", "The tolerance")?)),
+        // A form of the earlier release has neither.
+        underpay_tolerance: form
+            .filled("underpay_bps")
+            .map(|_| number("underpay_bps", "The underpayment").map(Bps::new))
+            .transpose()?,
+        underpay_when: form.text("underpay_when").parse().ok(),
         payment_window_seconds: Some(number("payment_window", "The time to pay")?),
         selection_window_seconds: Some(number("selection_window", "The time to choose")?),
         open_invoices_max: None,

@@ -3,7 +3,11 @@
 
 use chrono::{DateTime, Utc};
 
-use super::accepted_currencies::{AcceptedCurrency, accepted_currencies};
+use super::{
+    accepted_currencies::{AcceptedCurrency, accepted_currencies},
+    happened::{Happened, has_unmined},
+    receipt::{FixedRate, fixed_rate},
+};
 use crate::app::Gateway;
 use crate::{
     asset::{
@@ -16,12 +20,14 @@ use crate::{
         InvoiceType, Status,
         buyer_phase::{Facts, Phase},
         payment_uri::{self, payment_uri},
+        wallet_links::{WalletLink, wallet_links},
     },
     money::{BaseUnits, Price},
     storage::{
         self, StorageError, cursors,
-        deposits::{self, DepositRow},
+        deposits::{self, DepositRow, unmined},
         invoices::{self, Invoice},
+        links,
     },
 };
 
@@ -43,9 +49,17 @@ pub struct BuyerStatus {
     pub updated_at: DateTime<Utc>,
     pub seconds_left: i64,
     pub cancellable: bool,
+    /// Another currency may be chosen instead of the one that was.
+    pub changeable: bool,
     pub redirect_url: Option<String>,
     pub accepted_currencies: Option<Vec<AcceptedCurrency>>,
     pub phase: Phase,
+    /// Payments that did not simply count.
+    pub happened: Vec<Happened>,
+    /// `None` for a draft, and where the price is in coins.
+    pub rate: Option<FixedRate>,
+    /// The link on which a payment that ended unpaid can be started once more.
+    pub again_at: Option<String>,
 }
 
 #[derive(Debug)]
@@ -67,12 +81,16 @@ pub struct BuyerAsset {
     /// Payment URI for wallets with exactly that amount; `None` if nothing is to be sent, or the
     /// network has no convention.
     pub payment_uri: Option<String>,
+    /// Links to apps of common wallets, with the same amount.
+    pub wallet_links: Vec<WalletLink>,
     /// The sandbox's simulated chain, on which the pay button works.
     pub simulated: bool,
     /// Of the newest pending deposit in the invoice's token; `None` without one.
     pub confirmations: Option<u64>,
     pub required_confirmations: u64,
     pub tx_hashes: Vec<String>,
+    /// For each of these the page of a public explorer, where one shows the network.
+    pub explorer_urls: Vec<Option<String>>,
 }
 
 impl Gateway {
@@ -86,8 +104,18 @@ impl Gateway {
         };
         let now = storage::now(&mut connection).await?;
         let known = deposits::of_invoice(&mut connection, invoice.id).await?;
+        let unmined = if has_unmined(&known) {
+            unmined::of_invoice(&mut connection, invoice.id).await?
+        } else {
+            Vec::new()
+        };
         let head = match invoice.network() {
             Some(network) => cursors::load(&mut connection, network).await?.map(|c| c.height),
+            None => None,
+        };
+        let unpaid = matches!(invoice.view.status, Status::Expired | Status::Cancelled);
+        let again_at = match invoice.link_id.filter(|_| unpaid) {
+            Some(link) => links::startable(&mut connection, link).await?,
             None => None,
         };
         drop(connection);
@@ -96,7 +124,9 @@ impl Gateway {
         } else {
             None
         };
-        Ok(Some(self.describe(&invoice, &known, head, now, accepted)))
+        let happened = self.happened(&invoice, &known, &unmined);
+        let status = self.describe(&invoice, &known, head, now, accepted);
+        Ok(Some(BuyerStatus { happened, again_at, ..status }))
     }
 
     fn describe(
@@ -119,7 +149,9 @@ impl Gateway {
         let mut asset = self.buyer_asset(invoice, known, head);
         let phase = facts(view.status, asset.as_ref(), left > 0).phase();
         if let Some(asset) = asset.as_mut().filter(|_| phase == Phase::Paying) {
-            asset.payment_uri = self.uri_of(asset);
+            let request = self.request_of(asset);
+            let (uri, links) = (payment_uri(&request), wallet_links(&request));
+            (asset.payment_uri, asset.wallet_links) = (uri, links);
         }
         BuyerStatus {
             payment_id: view.payment_id.clone(),
@@ -134,21 +166,28 @@ impl Gateway {
             updated_at: view.updated_at,
             seconds_left: if view.status.is_terminal() { 0 } else { left },
             cancellable: open && !seen && now < view.deadline,
+            changeable: view.status == Status::Pending
+                && invoice.accepted_tokens.is_some()
+                && !seen
+                && now < view.deadline,
             redirect_url,
             accepted_currencies: accepted,
             phase,
+            happened: Vec::new(),
+            rate: fixed_rate(invoice),
+            again_at: None,
         }
     }
 
-    fn uri_of(&self, asset: &BuyerAsset) -> Option<String> {
+    fn request_of<'a>(&self, asset: &'a BuyerAsset) -> payment_uri::Request<'a> {
         let chain = self.config.chain(asset.network);
-        payment_uri(&payment_uri::Request {
+        payment_uri::Request {
             currency: asset.currency,
             // An EVM test chain has its own chain id.
             chain_id: chain.chain_id.or(asset.network.evm_chain_id()),
             address: &asset.pay_address,
             amount: asset.to_send,
-        })
+        }
     }
 
     fn buyer_asset(
@@ -179,7 +218,7 @@ impl Gateway {
             .map(|deposit| confirmations(deposit, head))
             .min()
             .map(|n| n.min(required_confirmations));
-        let hashes = own.iter().take(HASHES_MAX);
+        let listed = || own.iter().take(HASHES_MAX);
         let received = invoice.view.actually_paid;
         Some(BuyerAsset {
             pay_currency: asset.code.clone(),
@@ -195,10 +234,12 @@ impl Gateway {
             unconfirmed,
             to_send: asset.pay_amount.remaining_after(received).remaining_after(unconfirmed),
             payment_uri: None,
+            wallet_links: Vec::new(),
             simulated: chain.source == ChainSourceKind::Simulated,
             confirmations,
             required_confirmations,
-            tx_hashes: hashes.map(|deposit| deposit.tx_hash.clone()).collect(),
+            tx_hashes: listed().map(|deposit| deposit.tx_hash.clone()).collect(),
+            explorer_urls: listed().map(|deposit| self.explorer_url(deposit)).collect(),
         })
     }
 }

@@ -22,7 +22,7 @@ use crate::{
         payment::{Payment, PaymentAsset, PaymentView},
         quote::{self, QuoteError},
     },
-    merchant::settings::WINDOW_SECONDS_MAX,
+    merchant::settings::{Underpay, WINDOW_SECONDS_MAX},
     money::{AmountError, BaseUnits, Bps, Price},
     storage::{
         PgConnection, StorageError,
@@ -418,6 +418,7 @@ pub(crate) fn blank_invoice(
         token_id: None,
         credited: BaseUnits::ZERO,
         overpay_tolerance: caller.overpay_tolerance,
+        underpay: Underpay::NONE,
         success_url: request.success_url.clone(),
         cancel_url: request.cancel_url.clone(),
         accepted_tokens: None,

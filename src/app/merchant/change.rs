@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::manage::{MerchantError, checked_name, token_ids};
 use crate::app::Gateway;
 use crate::{
-    merchant::settings::Settings,
+    merchant::settings::{Settings, Underpay, UnderpayWhen},
     money::Bps,
     storage::{
         StorageError, merchants,
@@ -32,6 +32,8 @@ pub enum Setting<T> {
 pub struct Changes {
     pub name: Option<String>,
     pub overpay_tolerance: Option<Bps>,
+    pub underpay_tolerance: Option<Bps>,
+    pub underpay_when: Option<UnderpayWhen>,
     pub payment_window_seconds: Option<u32>,
     pub selection_window_seconds: Option<u32>,
     pub open_invoices_max: Option<u32>,
@@ -85,6 +87,7 @@ pub fn version(row: &MerchantRow) -> String {
             &row.name,
             &row.logo_url,
             row.overpay_bps,
+            (row.underpay_bps, row.underpay_when),
             row.payment_window_seconds,
             row.selection_window_seconds,
             row.open_invoices_max,
@@ -117,6 +120,10 @@ fn changed(row: MerchantRow, changes: Changes) -> Result<(Profile, Settings), Me
     }
     let settings = Settings {
         overpay_tolerance: changes.overpay_tolerance.unwrap_or(Bps::new(stored(row.overpay_bps))),
+        underpay: Underpay {
+            tolerance: changes.underpay_tolerance.unwrap_or(Bps::new(stored(row.underpay_bps))),
+            when: changes.underpay_when.unwrap_or(row.underpay_when),
+        },
         payment_window_seconds: changes
             .payment_window_seconds
             .unwrap_or(stored(row.payment_window_seconds)),

@@ -155,6 +155,8 @@ fn to_json(invoice: &Invoice, payment: &Payment) -> serde_json::Result<Value> {
         "token_id": invoice.token_id,
         "credited": invoice.credited.to_decimal(decimals),
         "overpay_bps": invoice.overpay_tolerance.get(),
+        "underpay_bps": invoice.underpay.tolerance.get(),
+        "underpay_when": invoice.underpay.when,
         "payment_window_seconds": invoice.payment_window_seconds,
         "success_url": invoice.success_url,
         "cancel_url": invoice.cancel_url,

@@ -169,6 +169,7 @@ impl Create {
         });
         let settings = Settings {
             overpay_tolerance: Bps::new(self.overpay_bps),
+            underpay: settings::Underpay::NONE,
             payment_window_seconds: self.payment_window,
             selection_window_seconds: self.selection_window,
             open_invoices_max: self.max_open_invoices,
@@ -209,6 +210,7 @@ fn described(row: &MerchantRow) -> Answer {
         ("state", state(row)),
         ("api key", format!("…{}", row.api_key_preview).into()),
         ("overpay tolerance", format!("{} bps", row.overpay_bps).into()),
+        ("underpay tolerance", format!("{} bps, {}", row.underpay_bps, row.underpay_when).into()),
         ("payment window", format!("{} s", row.payment_window_seconds).into()),
         ("selection window", format!("{} s", row.selection_window_seconds).into()),
         ("open invoices", format!("at most {}", row.open_invoices_max).into()),
@@ -255,6 +257,8 @@ fn to_json(row: &MerchantRow) -> Value {
         "suspended": row.suspended_at.is_some(),
         "suspended_at": row.suspended_at.map(iso_8601),
         "overpay_bps": row.overpay_bps,
+        "underpay_bps": row.underpay_bps,
+        "underpay_when": row.underpay_when,
         "payment_window_seconds": row.payment_window_seconds,
         "selection_window_seconds": row.selection_window_seconds,
         "max_open_invoices": row.open_invoices_max,

@@ -6,6 +6,7 @@ use gateway::{
         Gateway,
         merchant::change::{Changes, Setting},
     },
+    merchant::settings::UnderpayWhen,
     money::Bps,
     storage::merchants::MerchantRow,
 };
@@ -15,7 +16,7 @@ use crate::currency;
 
 #[derive(Args)]
 #[command(group = ArgGroup::new("change").required(true).multiple(true).args([
-    "name", "overpay_bps", "payment_window", "selection_window", "max_open_invoices", "accept", "accept_all",
+    "name", "overpay_bps", "underpay_bps", "underpay_when", "payment_window", "selection_window", "max_open_invoices", "accept", "accept_all",
     "payout_webhook_url", "no_payout_webhook_url", "logo_url", "no_logo_url",
 ]))]
 pub struct Set {
@@ -28,6 +29,12 @@ pub struct Set {
     /// Overpayment tolerance, in basis points
     #[arg(long, value_name = "BPS")]
     overpay_bps: Option<u32>,
+    /// Underpayment that still pays an invoice, in basis points, up to 1000
+    #[arg(long, value_name = "BPS")]
+    underpay_bps: Option<u32>,
+    /// When such an underpayment pays: `at_once`, or at the `deadline`
+    #[arg(long, value_name = "at_once|deadline")]
+    underpay_when: Option<UnderpayWhen>,
     /// Time that a buyer has to pay
     #[arg(long, value_name = "SECONDS")]
     payment_window: Option<u32>,
@@ -66,6 +73,8 @@ impl Set {
         let changes = Changes {
             name: self.name,
             overpay_tolerance: self.overpay_bps.map(Bps::new),
+            underpay_tolerance: self.underpay_bps.map(Bps::new),
+            underpay_when: self.underpay_when,
             payment_window_seconds: self.payment_window,
             selection_window_seconds: self.selection_window,
             open_invoices_max: self.max_open_invoices,

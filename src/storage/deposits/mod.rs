@@ -9,6 +9,7 @@ pub mod of_payment;
 pub mod replaced;
 pub mod returned;
 pub mod sightings;
+pub mod unmined;
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -43,6 +44,8 @@ pub struct DepositRow {
     pub booked_as: Option<BookedAs>,
     /// The reversed deposit whose place it took, because an operator accepted the returned one.
     pub replaces: Option<Uuid>,
+    /// No transaction showed it, so `tx_hash` names none.
+    pub found_by_balance: bool,
 }
 
 /// Query for deposits, selected and ordered by the end of the query.
@@ -53,7 +56,8 @@ macro_rules! deposit_rows {
             r#"
             select d.id, d.network as "network: _", d.deposit_key, d.tx_hash, d.invoice_id, d.token_id, d.contract,
                    d.amount as "amount: _", d.amount_text, d.height, d.mined_at, d.first_seen_at, d.min_confirmations,
-                   d.settled_at, d.state as "state: _", d.booked_as as "booked_as: _", d.replaces
+                   d.settled_at, d.state as "state: _", d.booked_as as "booked_as: _", d.replaces,
+                   d.found_by_balance
             from deposit d
             "# + $chosen,
             $($argument),+
@@ -130,6 +134,7 @@ pub async fn orphan_above(
             orphaned_height = case when state = 'settled' then greatest(orphaned_height, $3::bigint) end,
             height = null, block_hash = null, mined_at = case when state in ('settled', 'reversed') then mined_at end,
             first_seen_at = case when state in ('seen', 'final') then least(first_seen_at, mined_at) else first_seen_at end,
+            left_block_at = case when state in ('seen', 'final') then clock_timestamp() else left_block_at end,
             updated_at = clock_timestamp()
         where network = $1 and (height > $2 or orphaned_height is not null)
           and state in ('seen', 'final', 'settled', 'reversed')

@@ -40,6 +40,8 @@ async fn every_setting_can_be_changed_after_creation_and_alone() {
         for (arguments, field, value) in [
             (&["--name", " My shop "][..], "name", json!("My shop")),
             (&["--overpay-bps", "0"], "overpay_bps", json!(0)),
+            (&["--underpay-bps", "50"], "underpay_bps", json!(50)),
+            (&["--underpay-when", "at_once"], "underpay_when", json!("at_once")),
             (&["--payment-window", "7"], "payment_window_seconds", json!(7)),
             (&["--selection-window", "8"], "selection_window_seconds", json!(8)),
             (&["--max-open-invoices", "9"], "max_open_invoices", json!(9)),
@@ -85,6 +87,7 @@ async fn a_refused_setting_changes_nothing() {
             (&["--payment-window", "0"], "a window must last 1 to"),
             (&["--selection-window", "360000"], "a window must last 1 to"),
             (&["--overpay-bps", "100001"], "at most 100000 basis points"),
+            (&["--underpay-bps", "1001"], "at most 1000 basis points"),
             (&["--max-open-invoices", "0"], "at least one open invoice"),
             (
                 &["--payout-webhook-url", "ftp://shop.example"],

@@ -8,4 +8,5 @@ mod late;
 mod paid;
 mod terminal;
 mod totals;
+mod underpaid;
 mod wrong_network;

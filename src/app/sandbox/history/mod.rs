@@ -172,6 +172,7 @@ impl Past<'_> {
             token_id: None,
             credited: BaseUnits::ZERO,
             overpay_tolerance: Bps::new(self.merchant.overpay_bps.unsigned_abs()),
+            underpay: crate::merchant::settings::Underpay::NONE,
             success_url: None,
             cancel_url: None,
             accepted_tokens: None,
