@@ -2,13 +2,15 @@
 // The server renders everything; without this script the page is reloaded by hand.
 (() => {
   "use strict";
-  const POLL = 3000, LATER = 6000, LATER_AFTER = 300000, HIDDEN = 15000, LIMIT = 10000, WORST = 30000;
+  const POLL = 3000, ENDED = 10000, LATER = 6000, LATER_AFTER = 300000, HIDDEN = 15000, LIMIT = 10000, WORST = 30000;
   const find = (selector) => document.querySelector(selector);
   const started = performance.now();
   let main = find("#checkout");
   let ends, timer, polling = false, failed = 0, said = "";
 
   const ended = () => !["choosing", "paying", "confirming", "closing"].includes(main.dataset.phase);
+  // Money may still come to the address of what was not paid, and its buyer waits here for a word.
+  const settled = () => ["paid", "overpaid"].includes(main.dataset.phase);
   const announce = (text) => { const place = find("#announce"); if (place.textContent !== text) place.textContent = text; };
 
   // The server says how many seconds are left; our clock only counts them.
@@ -25,13 +27,13 @@
     const minutes = left <= 60 ? 1 : left <= 300 ? 5 : 0;
     if (minutes && said !== minutes && left > 0) {
       said = minutes;
-      announce(main.dataset.minutes.replace("{minutes}", minutes));
+      announce(minutes === 1 ? main.dataset.minute : main.dataset.minutes.replace("{minutes}", minutes));
     }
     if (left === 0 && !clock.dataset.over) { clock.dataset.over = "1"; schedule(1500); }
   };
 
   const keyOf = (s) => [s.status, s.is_draft, s.amount_received, s.amount_unconfirmed, s.confirmations,
-    s.cancellable, s.seconds_left > 0].join("|");
+    s.cancellable, s.seconds_left > 0, (s.happened || []).map((one) => one.kind + one.tx_hash).join(",")].join("|");
 
   // Replaces the page's content by what the server renders now; focus and the chosen code stay.
   const renew = async () => {
@@ -43,8 +45,10 @@
     const focused = document.activeElement && document.activeElement.id;
     const code = find("input[name=code]:checked");
     const before = main.dataset.phase;
+    const opened = [...document.querySelectorAll("details[open][id]")].map((one) => one.id);
     main.replaceWith(fresh);
     main = fresh;
+    for (const id of opened) if (find("#" + id)) find("#" + id).open = true;
     document.title = page.title;
     const again = code && find("#" + code.id);
     if (again) again.checked = true;
@@ -54,8 +58,8 @@
       if (heading) announce(heading.textContent);
       scrollTo({ top: 0 });
     } else {
-      const arrived = find(".arrived, .progress");
-      if (arrived) announce(arrived.textContent.trim());
+      const arrived = find(".happened") || find(".arrived, .progress");
+      if (arrived) announce(arrived.textContent.replace(/\s+/g, " ").trim());
     }
     setClock(Number(main.dataset.left));
     leave();
@@ -76,6 +80,8 @@
   };
   const leave = () => {
     const place = find("#leaving");
+    // Whoever has to write to the shop needs the reference that stands here.
+    if (find(".told .reference")) return stay();
     if (!place || leaving || cameBack) return;
     let left = Number(place.dataset.seconds);
     place.hidden = false;
@@ -118,7 +124,9 @@
       if (failed > 1) find("#offline").textContent = find("#offline").dataset.text;
     }
     polling = false;
-    if (!ended()) schedule(document.hidden ? Math.max(wait, HIDDEN) : wait);
+    if (settled()) return;
+    if (ended()) wait = Math.max(wait, ENDED);
+    schedule(document.hidden ? Math.max(wait, HIDDEN) : wait);
   };
   const schedule = (wait) => { clearTimeout(timer); timer = setTimeout(poll, wait); };
 
@@ -149,13 +157,28 @@
     }, 2000);
   };
 
+  // A code that fills the screen, for a camera at some distance. The same button closes it.
+  const enlarge = (button) => {
+    const large = button.closest(".qr").classList.toggle("large");
+    button.setAttribute("aria-pressed", String(large));
+    button.focus();
+  };
+
   document.documentElement.classList.add("scripted");
   document.addEventListener("click", (event) => {
     const button = event.target.closest(".copy");
-    if (button) copy(button);
+    if (event.target.closest(".enlarge")) enlarge(button);
+    else if (button) copy(button);
     if (event.target.closest("#stay, .copy, summary")) stay();
   });
-  document.addEventListener("keydown", (event) => { if (event.key === "Escape") stay(); });
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    // The first Escape closes the large code, not the dialog that may hold this page.
+    if (find(".qr.large")) {
+      event.stopImmediatePropagation();
+      enlarge(find(".qr.large .enlarge"));
+    } else stay();
+  });
   // Two taps on one button are one wish.
   document.addEventListener("submit", (event) => {
     if (event.target.dataset.sent) event.preventDefault();

@@ -290,6 +290,7 @@ pub fn checkout_router(gateway: State) -> Router {
     use checkout::{action, route as pages};
     let mut routes = Router::new()
         .route("/assets/{name}", get(pages::asset))
+        .route("/logo/{name}", get(pages::logo))
         .route("/widget/v1.js", get(pages::widget))
         .route("/api/pay/{id}/select", post(action::select))
         .route("/api/pay/{id}/cancel", post(action::cancel))
@@ -297,6 +298,7 @@ pub fn checkout_router(gateway: State) -> Router {
     for page in ["/pay/{id}", "/embed/{id}"] {
         routes = routes
             .route(page, get(pages::page))
+            .route(&format!("{page}/receipt"), get(checkout::receipt::page))
             .route(&format!("{page}/select"), post(action::select_form))
             .route(&format!("{page}/cancel"), post(action::cancel_form))
             .route(&format!("{page}/simulate"), post(action::simulate_form));

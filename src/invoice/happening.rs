@@ -1,5 +1,5 @@
-//! What became of a payment that did not simply count: which of it the buyer hears, whether it is
-//! lost, and what helps.
+//! Payments that did not simply count: what the buyer hears of each, whether it is lost, and what
+//! helps.
 
 use crate::{
     deposit::{BookedAs, State},
@@ -49,7 +49,7 @@ vocabulary! {
 }
 
 vocabulary! {
-    /// What the buyer does about it.
+    /// The buyer's next step.
     pub enum Advice: "advice to a buyer" {
         Wait = "wait",
         /// Write to the merchant, with the reference.
@@ -141,7 +141,7 @@ impl Happening {
     }
 }
 
-/// What a buyer gives a merchant to find a payment by.
+/// The text by which a merchant finds a payment that a buyer asks about.
 pub fn reference(payment_id: &str, tx_hash: &str) -> String {
     format!("{payment_id} {tx_hash}")
 }

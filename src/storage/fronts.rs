@@ -1,4 +1,4 @@
-//! What buyers see of merchants.
+//! Merchants as buyers see them.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;

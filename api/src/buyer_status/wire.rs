@@ -6,7 +6,9 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use gateway::{
-    app::invoice::{accepted_currencies::AcceptedCurrency, buyer_status as app},
+    app::invoice::{
+        accepted_currencies::AcceptedCurrency, buyer_status as app, happened::Happened,
+    },
     invoice::{Status, payment::iso_8601, schema},
 };
 use serde::Serialize;
@@ -90,6 +92,11 @@ pub struct BuyerStatus {
     /// Where to redirect the buyer once the invoice has ended, if the merchant set an address.
     #[schema(required)]
     pub redirect_url: Option<String>,
+    /// Payments that did not simply count, up to 10: what arrived, where it is, and what to do.
+    /// Absent if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(max_items = 10)]
+    pub happened: Vec<PaymentHappening>,
     /// Present only while the buyer has to choose a currency.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted_currencies: Option<Vec<AcceptedCurrency>>,
@@ -129,7 +136,57 @@ impl BuyerStatus {
             tx_hashes: asset.map(|asset| asset.tx_hashes.clone()).unwrap_or_default(),
             cancellable: status.cancellable,
             redirect_url: status.redirect_url.clone(),
+            happened: status.happened.iter().map(PaymentHappening::render).collect(),
             accepted_currencies: status.accepted_currencies.clone(),
+        }
+    }
+}
+
+/// A payment that did not simply count.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PaymentHappening {
+    #[schema(value_type = schema::HappeningKind)]
+    pub kind: &'static str,
+    #[schema(value_type = schema::PaymentFate)]
+    pub fate: &'static str,
+    #[schema(value_type = schema::BuyerAdvice)]
+    pub advice: &'static str,
+    pub tx_hash: String,
+    #[schema(value_type = schema::NetworkName)]
+    pub network: &'static str,
+    /// The symbol of what arrived; null for a token outside the catalogue.
+    #[schema(value_type = Option<String>, required, examples("USDT"))]
+    pub symbol: Option<&'static str>,
+    /// The amount that arrived, in whole units; null for a token outside the catalogue.
+    #[schema(value_type = Option<schema::DecimalText>, required)]
+    pub amount: Option<String>,
+    /// When it was first seen.
+    #[schema(value_type = schema::Instant)]
+    pub seen_at: String,
+    /// The transaction that took its place; null unless `kind` is `replaced`.
+    #[schema(required)]
+    pub replaced_by: Option<String>,
+    /// A page of a public block explorer; null on networks that none shows.
+    #[schema(required)]
+    pub explorer_url: Option<String>,
+    /// The text by which the merchant finds the payment.
+    pub reference: String,
+}
+
+impl PaymentHappening {
+    fn render(one: &Happened) -> Self {
+        Self {
+            kind: one.kind.as_str(),
+            fate: one.kind.fate().as_str(),
+            advice: one.kind.advice().as_str(),
+            tx_hash: one.tx_hash.clone(),
+            network: one.network.name(),
+            symbol: one.symbol,
+            amount: one.amount.clone(),
+            seen_at: iso_8601(one.seen_at),
+            replaced_by: one.replaced_by.clone(),
+            explorer_url: one.explorer_url.clone(),
+            reference: one.reference.clone(),
         }
     }
 }

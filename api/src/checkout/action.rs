@@ -81,10 +81,15 @@ pub async fn select_form(
     let form = Form::of(&gateway, visit);
     let outcome = async {
         form.admit(&client).await?;
-        let token_id = read_form(body).await.ok().and_then(|fields| fields.text("token_id"));
-        let token_id = token_id.ok_or((StatusCode::BAD_REQUEST, form.t.not_chosen))?;
+        let fields = read_form(body).await.ok();
+        let field = |name| fields.as_ref().and_then(|fields| fields.text(name));
+        let token_id = field("token_id").ok_or((StatusCode::BAD_REQUEST, form.t.not_chosen))?;
         let id = known(&id, form.t)?;
-        gateway.select_currency(&id, &token_id).await.map_err(|error| not_selected(&error, form.t))
+        let done = match field("instead_of") {
+            Some(before) => gateway.change_currency(&id, &before, &token_id).await,
+            None => gateway.select_currency(&id, &token_id).await,
+        };
+        done.map_err(|error| not_selected(&error, form.t))
     };
     let outcome = outcome.await;
     form.answer(id, outcome).await
@@ -194,9 +199,11 @@ fn not_selected(error: &SelectError, t: &'static Texts) -> Notice {
     match error {
         SelectError::NotFound => (StatusCode::NOT_FOUND, t.missing),
         SelectError::NotOffered => (StatusCode::CONFLICT, t.notice_not_offered),
-        SelectError::Refused(Refusal::NotADraft) | SelectError::ChangedTooOften => {
-            (StatusCode::CONFLICT, t.notice_already)
+        SelectError::Refused(Refusal::NotADraft) => (StatusCode::CONFLICT, t.notice_already),
+        SelectError::Refused(Refusal::DepositSeen) => {
+            (StatusCode::CONFLICT, t.notice_change_refused)
         }
+        SelectError::ChangedTooOften => (StatusCode::CONFLICT, t.notice_changed_often),
         SelectError::Refused(_) => (StatusCode::CONFLICT, t.closing_draft),
         SelectError::Create(CreateError::NoFreshRate(_)) => {
             (StatusCode::SERVICE_UNAVAILABLE, t.notice_no_rate)

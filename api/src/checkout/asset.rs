@@ -21,6 +21,7 @@ pub struct Assets {
     pub choose: Asset,
     pub embed: Asset,
     pub till: Asset,
+    pub receipt: Asset,
     pub icon: Asset,
 }
 
@@ -29,6 +30,7 @@ pub static ASSETS: LazyLock<Assets> = LazyLock::new(|| Assets {
     choose: script("choose", include_str!("../../assets/choose.js")),
     embed: script("embed", include_str!("../../assets/embed.js")),
     till: script("till", include_str!("../../assets/till.js")),
+    receipt: script("receipt", include_str!("../../assets/receipt.js")),
     icon: Asset {
         name: named("icon", "svg", ICON),
         content_type: HeaderValue::from_static("image/svg+xml"),
@@ -48,7 +50,7 @@ pub const STYLE: &str = include_str!("../../assets/checkout.css");
 
 impl Assets {
     pub fn find(&self, name: &str) -> Option<&Asset> {
-        let all = [&self.pay, &self.choose, &self.embed, &self.till, &self.icon];
+        let all = [&self.pay, &self.choose, &self.embed, &self.till, &self.receipt, &self.icon];
         all.into_iter().find(|one| one.name == name)
     }
 }

@@ -27,6 +27,8 @@ pub struct Unavailable {
     pub symbol: &'static str,
     pub network: &'static str,
     pub reason: String,
+    /// Text that the search matches, in lower case.
+    pub words: String,
 }
 
 pub struct Choices {
@@ -55,7 +57,7 @@ pub fn grouped(choices: &[Choice], t: &Texts) -> Choices {
             }
             Standing::Unavailable => t.unavailable_now.to_owned(),
         };
-        unavailable.push(Unavailable { symbol, network, reason });
+        unavailable.push(Unavailable { symbol, network, reason, words: words(choice) });
     }
     coins.sort_by_key(|coin| {
         FIRST.iter().position(|first| *first == coin.symbol).unwrap_or(FIRST.len())
@@ -73,19 +75,25 @@ fn add(coins: &mut Vec<Coin>, choice: &Choice, t: &Texts) {
         None => t.about_any.to_owned(),
     };
     let network = currency.network.title();
-    let words = [symbol, name.unwrap_or_default(), network, currency.network.name(), currency.code];
     let way = Way {
         token_id: currency.token_id(),
         network,
         standard: currency.standard.name(),
         about,
         minimum: minimum(choice, t),
-        words: words.join(" ").to_lowercase(),
+        words: words(choice),
     };
     match coins.iter_mut().find(|coin| coin.symbol == symbol) {
         Some(coin) => coin.ways.push(way),
         None => coins.push(Coin { symbol, name, ways: vec![way] }),
     }
+}
+
+fn words(choice: &Choice) -> String {
+    let currency = choice.currency;
+    let (symbol, name) = (currency.symbol, coin_name(currency.symbol).unwrap_or_default());
+    let (network, id) = (currency.network.title(), currency.network.name());
+    [symbol, name, network, id, currency.code].join(" ").to_lowercase()
 }
 
 fn minimum(choice: &Choice, t: &Texts) -> Option<String> {

@@ -5,10 +5,12 @@
 
 pub mod action;
 pub mod asset;
+pub mod brand;
 pub mod choices;
 pub mod language;
 pub mod markup;
 pub mod pages;
 pub mod qr;
+pub mod receipt;
 pub mod route;
 pub mod shell;

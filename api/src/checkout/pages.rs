@@ -2,14 +2,21 @@
 
 use askama::{Template, filters::Safe};
 use gateway::{
-    app::invoice::{buyer_status::BuyerStatus, currency_choices::Choice},
-    invoice::{buyer_phase::Phase, payment::iso_8601, payment_uri::uri_comes_first},
+    app::invoice::{buyer_status::BuyerStatus, currency_choices::Choice, happened::Happened},
+    invoice::{
+        buyer_phase::Phase,
+        happening::{Advice, Happening},
+        payment::iso_8601,
+        payment_uri::uri_comes_first,
+        wallet_links::WalletLink,
+    },
     money::BaseUnits,
 };
 use url::{Position, Url};
 
 use super::{
     choices::{Choices, Coin, Unavailable, grouped},
+    language::Texts,
     markup::{self, filled, plain},
     qr,
     shell::Shell,
@@ -33,8 +40,16 @@ pub struct PaymentPage {
     deadline: Deadline,
     follow_key: String,
     cancellable: bool,
+    changeable: bool,
+    /// The currency that another one is chosen for.
+    instead_of: Option<String>,
     redirect: Option<Redirect>,
     asset: Option<Asset>,
+    happened: Vec<Told>,
+    /// The rate of the price, in a sentence.
+    rate: Option<String>,
+    /// The link on which it can be started once more.
+    again: Option<String>,
     coins: Vec<Coin>,
     /// Folded away until asked for or searched.
     more: Vec<Coin>,
@@ -64,6 +79,18 @@ struct Redirect {
     host: String,
 }
 
+/// A payment that did not simply count, in words.
+struct Told {
+    kind: &'static str,
+    text: Safe<String>,
+    /// The advice where the text does not say it.
+    then: Option<&'static str>,
+    tx_hash: String,
+    explorer_url: Option<String>,
+    /// Where the buyer has to write to the merchant.
+    reference: Option<String>,
+}
+
 /// The currency in which a payment is made, as templates show it.
 pub struct Asset {
     pub symbol: &'static str,
@@ -80,9 +107,10 @@ pub struct Asset {
     pub any_unconfirmed: bool,
     pub uri: Option<String>,
     pub uri_first: bool,
+    pub wallets: Vec<WalletLink>,
     pub confirmations: u64,
     pub required: u64,
-    pub tx_hashes: Vec<String>,
+    pub transactions: Vec<(String, Option<String>)>,
     pub simulated: bool,
 }
 
@@ -98,7 +126,10 @@ impl PaymentPage {
         let seconds_left = status.seconds_left;
         Self {
             id: status.payment_id.clone(),
-            phase: status.phase,
+            // Choices for an invoice that has a currency are asked for to change it.
+            phase: if choices.is_empty() { status.phase } else { Phase::Choosing },
+            instead_of: instead_of(status, choices),
+            changeable: status.changeable && choices.is_empty(),
             price: price(&shown.price_amount, &shown.price_currency),
             description: status.order_description.clone(),
             deadline: Deadline {
@@ -111,6 +142,9 @@ impl PaymentPage {
             cancellable: status.cancellable,
             redirect: status.redirect_url.as_deref().and_then(redirect),
             asset: status.asset.as_ref().map(asset),
+            happened: told(status, &shell),
+            rate: rate(status, shell.t),
+            again: status.again_at.as_deref().map(|link| shell.link_page(link, None)),
             coins,
             more,
             unavailable,
@@ -154,7 +188,11 @@ impl PaymentPage {
 
     /// The texts that hold values: `{symbol}`, `{network}`, `{amount}` and the like.
     fn fill(&self, text: &str) -> Safe<String> {
-        let mut values = vec![("id", self.id.as_str()), ("time", self.deadline.utc.as_str())];
+        let mut values = vec![
+            ("id", self.id.as_str()),
+            ("time", self.deadline.utc.as_str()),
+            ("shop", self.shell.shop()),
+        ];
         if let Some(asset) = &self.asset {
             values.extend([
                 ("symbol", asset.symbol),
@@ -162,12 +200,18 @@ impl PaymentPage {
                 ("due", asset.due.as_str()),
                 ("amount", asset.received.as_str()),
                 ("excess", asset.excess.as_str()),
+                ("rest", asset.to_send.as_str()),
             ]);
         }
         if let Some(redirect) = &self.redirect {
             values.push(("host", &redirect.host));
         }
         filled(text, &values)
+    }
+
+    /// A notice, whose one value is the merchant's name.
+    fn fill_plain(&self, text: &str) -> String {
+        plain(text, &[("shop", self.shell.shop())])
     }
 
     /// The same, where the amount is seen but does not count yet.
@@ -194,6 +238,14 @@ impl Asset {
         qr::svg(content, &plain(label, &values)).unwrap_or(Safe(String::new()))
     }
 
+    /// Everything that a wallet asks for, as text.
+    pub fn all_in_one(&self, t: &Texts) -> String {
+        format!(
+            "{}: {} {}\n{}: {}\n{}: {}",
+            t.amount, self.to_send, self.symbol, t.network, self.network, t.address, self.address
+        )
+    }
+
     pub fn is_token(&self) -> bool {
         self.contract.is_some()
     }
@@ -215,11 +267,78 @@ pub fn asset(asset: &gateway::app::invoice::buyer_status::BuyerAsset) -> Asset {
         any_received: asset.received > BaseUnits::ZERO,
         any_unconfirmed: asset.unconfirmed > BaseUnits::ZERO,
         uri: asset.payment_uri.clone(),
+        wallets: asset.wallet_links.clone(),
         uri_first: asset.payment_uri.is_some() && uri_comes_first(asset.network.family()),
         confirmations: asset.confirmations.unwrap_or(0),
         required: asset.required_confirmations,
-        tx_hashes: asset.tx_hashes.clone(),
+        transactions: asset.tx_hashes.iter().cloned().zip(asset.explorer_urls.clone()).collect(),
         simulated: asset.simulated,
+    }
+}
+
+/// The currency that was chosen, where the page offers the others.
+fn instead_of(status: &BuyerStatus, choices: &[Choice]) -> Option<String> {
+    let asset = status.asset.as_ref().filter(|_| !choices.is_empty());
+    asset.map(|asset| asset.currency.token_id())
+}
+
+/// The rate of the price and its time.
+fn rate(status: &BuyerStatus, t: &Texts) -> Option<String> {
+    let (rate, asset) = (status.rate.as_ref()?, status.asset.as_ref()?);
+    Some(plain(
+        t.rate_fixed,
+        &[
+            ("symbol", asset.symbol),
+            ("rate", &price(&rate.price.to_string(), &status.price_currency)),
+            ("time", &rate.fixed_at.format("%H:%M UTC").to_string()),
+        ],
+    ))
+}
+
+/// The words about each payment that did not simply count. Of one that waits for its first
+/// confirmations the page itself speaks.
+fn told(status: &BuyerStatus, shell: &Shell) -> Vec<Told> {
+    let shown = status.happened.iter().filter(|one| one.kind != Happening::Unconfirmed);
+    shown.map(|one| tell(one, status, shell)).collect()
+}
+
+fn tell(one: &Happened, status: &BuyerStatus, shell: &Shell) -> Told {
+    let t = shell.t;
+    let text = match one.kind {
+        Happening::Unconfirmed => t.seen_part,
+        Happening::WrongToken => t.happened_wrong_token,
+        Happening::WrongNetwork => t.happened_wrong_network,
+        Happening::UnknownToken => t.happened_unknown_token,
+        Happening::Late => t.happened_late,
+        Happening::Replaced => t.happened_replaced,
+        Happening::Dropped => t.happened_dropped,
+        Happening::Reorganised => t.happened_reorganised,
+        Happening::Reversed => t.happened_reversed,
+    };
+    let asset = status.asset.as_ref();
+    let values = [
+        ("shop", shell.shop()),
+        ("amount", one.amount.as_deref().unwrap_or_default()),
+        ("symbol", one.symbol.unwrap_or_default()),
+        ("network", one.network.title()),
+        ("wanted", asset.map_or("", |asset| asset.symbol)),
+        ("wanted_network", asset.map_or("", |asset| asset.network.title())),
+        ("by", one.replaced_by.as_deref().unwrap_or_default()),
+    ];
+    let writes = one.kind.advice() == Advice::Write;
+    let is_foreign = matches!(one.kind, Happening::WrongToken | Happening::WrongNetwork);
+    let then = match one.kind.advice() {
+        Advice::SendAgain => Some(t.happened_send_again),
+        Advice::Write if is_foreign && status.phase == Phase::Paying => Some(t.happened_still_due),
+        Advice::Write | Advice::Wait | Advice::Nothing => None,
+    };
+    Told {
+        kind: one.kind.as_str(),
+        text: filled(text, &values),
+        then,
+        tx_hash: one.tx_hash.clone(),
+        explorer_url: one.explorer_url.clone(),
+        reference: writes.then(|| one.reference.clone()),
     }
 }
 
@@ -238,6 +357,8 @@ fn redirect(text: &str) -> Option<Redirect> {
 /// asks for a new page if it differs.
 pub fn follow_key(shown: &wire::BuyerStatus) -> String {
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
+    let happened: Vec<_> =
+        shown.happened.iter().map(|one| format!("{}{}", one.kind, one.tx_hash)).collect();
     [
         shown.status.to_owned(),
         shown.is_draft.to_string(),
@@ -246,6 +367,7 @@ pub fn follow_key(shown: &wire::BuyerStatus) -> String {
         shown.confirmations.map(|count| count.to_string()).unwrap_or_default(),
         shown.cancellable.to_string(),
         (shown.seconds_left > 0).to_string(),
+        happened.join(","),
     ]
     .join("|")
 }

@@ -37,20 +37,32 @@ pub async fn page(
 
 /// The page of an invoice in its present state, with a notice of a failed action.
 pub async fn show(gateway: &State, visit: Visit, id: Id, notice: Option<Notice>) -> Response {
+    let choosing = visit.choosing && notice.is_none();
     let shell = Shell::new(gateway, visit);
-    let (status, choices) = match found(gateway, id).await {
+    let (status, choices) = match found(gateway, id, choosing).await {
         Ok(found) => found,
         Err(error) => return trouble(shell, &error),
     };
     let (code, text) = notice.unzip();
+    let front = gateway.front_of_payment(&status.payment_id).await;
+    let shell = match front {
+        Ok(front) => shell.of(front, &status.payment_id),
+        Err(error) => return trouble(shell, &error.into()),
+    };
     let page = PaymentPage::new(shell, &status, &choices, text);
     answer(code.unwrap_or(StatusCode::OK), &page.shell, &page)
 }
 
-async fn found(gateway: &State, id: Id) -> Result<(BuyerStatus, Vec<Choice>), ApiError> {
+/// With the currencies to choose from, if any can be chosen and the buyer has none or wants another
+/// one.
+async fn found(
+    gateway: &State,
+    id: Id,
+    choosing: bool,
+) -> Result<(BuyerStatus, Vec<Choice>), ApiError> {
     let id = invoice_id(id)?;
     let status = gateway.buyer_status(id.as_str()).await?.ok_or(ApiError::PaymentNotFound)?;
-    let choices = if status.phase == Phase::Choosing {
+    let choices = if status.phase == Phase::Choosing || choosing && status.changeable {
         gateway.currency_choices(id.as_str()).await?
     } else {
         Vec::new()
@@ -58,7 +70,7 @@ async fn found(gateway: &State, id: Id) -> Result<(BuyerStatus, Vec<Choice>), Ap
     Ok((status, choices))
 }
 
-fn trouble(shell: Shell, error: &ApiError) -> Response {
+pub(crate) fn trouble(shell: Shell, error: &ApiError) -> Response {
     let (code, _) = error.status_and_code();
     let missing = matches!(error, ApiError::PaymentNotFound);
     let page = TroublePage { shell, missing };
@@ -97,6 +109,31 @@ pub async fn widget() -> Response {
     let anywhere = HeaderValue::from_static("cross-origin");
     response.headers_mut().insert("cross-origin-resource-policy", anywhere);
     response
+}
+
+/// A merchant's logo, under a name that changes with it.
+pub async fn logo(extract::State(gateway): extract::State<State>, name: Id) -> Response {
+    let name = name.map(|Path(name)| name).unwrap_or_default();
+    let stem = name.strip_suffix(".png").unwrap_or_default();
+    match gateway.logo(stem).await {
+        Ok(Some(png)) => {
+            let headers = [
+                (header::CONTENT_TYPE, HeaderValue::from_static("image/png")),
+                (
+                    header::CACHE_CONTROL,
+                    HeaderValue::from_static("public, max-age=31536000, immutable"),
+                ),
+                (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+                (
+                    header::CONTENT_SECURITY_POLICY,
+                    HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'"),
+                ),
+            ];
+            (headers, png).into_response()
+        }
+        Ok(None) => ApiError::UnknownPath.into_response(),
+        Err(error) => ApiError::from(error).into_response(),
+    }
 }
 
 fn file(content_type: HeaderValue, caching: &'static str, body: &'static str) -> Response {

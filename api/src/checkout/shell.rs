@@ -7,11 +7,13 @@ use axum::{
     http::{HeaderMap, HeaderValue, header, request::Parts},
 };
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use gateway::app::merchant::front::Front;
 use sha2::{Digest, Sha256};
 use url::{Url, form_urlencoded};
 
 use super::{
     asset::{ASSETS, STYLE},
+    brand::Brand,
     language::{Language, Texts},
 };
 use crate::State;
@@ -25,6 +27,8 @@ pub struct Visit {
     /// Asked for in the address, and so kept in links.
     language_asked: bool,
     theme: Option<Theme>,
+    /// The buyer wants another currency.
+    pub choosing: bool,
     /// The page that frames this one; only that one may.
     origin: Option<String>,
 }
@@ -61,6 +65,7 @@ impl Visit {
                 Some("dark") => Some(Theme::Dark),
                 _ => None,
             },
+            choosing: asked("choose").is_some(),
             origin: asked("origin").filter(|origin| is_origin(origin)),
         }
     }
@@ -110,6 +115,9 @@ pub struct Shell {
     visit: Visit,
     /// The path of `checkout_url`, for a checkout that lives in a folder of its host.
     prefix: String,
+    /// The merchant that is paid; `None` on pages that belong to no merchant, or to the merchant's
+    /// own people.
+    pub brand: Option<Brand>,
 }
 
 impl Shell {
@@ -117,7 +125,18 @@ impl Shell {
         let url = Url::parse(&gateway.config.checkout_url);
         let prefix = url.map(|url| url.path().trim_end_matches('/').to_owned()).unwrap_or_default();
         let language = visit.language;
-        Self { t: language.texts(), language, visit, prefix }
+        Self { t: language.texts(), language, visit, prefix, brand: None }
+    }
+
+    /// The page with its merchant on it. A mail to the merchant begins with `subject`.
+    pub fn of(self, front: Option<Front>, subject: &str) -> Self {
+        let brand = front.map(|front| Brand::new(front, &self.prefix, subject));
+        Self { brand, ..self }
+    }
+
+    /// The merchant's name in a sentence.
+    pub fn shop(&self) -> &str {
+        self.brand.as_ref().map_or("", |brand| brand.name.as_str())
     }
 
     /// A page or an action of an invoice, in the same place and language. Never made of the
@@ -125,6 +144,13 @@ impl Shell {
     pub fn link(&self, payment_id: &str, action: &str) -> String {
         let folder = self.visit.place.folder();
         self.link_in(self.asked_language(), folder, &format!("{payment_id}{action}"), None)
+    }
+
+    /// The page of an invoice with its currencies, to choose another one.
+    pub fn choose_link(&self, payment_id: &str) -> String {
+        let page = self.link(payment_id, "");
+        let mark = if page.contains('?') { '&' } else { '?' };
+        format!("{page}{mark}choose=1")
     }
 
     /// The page of a payment link, in the same place and language, with an amount filled in.
@@ -173,7 +199,13 @@ impl Shell {
 
     /// The same page in another language.
     pub fn link_to(&self, language: &Language, payment_id: &str) -> String {
-        self.link_in(Some(*language), self.visit.place.folder(), payment_id, None)
+        self.action_to(language, payment_id, "")
+    }
+
+    /// A further page of an invoice in another language.
+    pub fn action_to(&self, language: &Language, payment_id: &str, action: &str) -> String {
+        let folder = self.visit.place.folder();
+        self.link_in(Some(*language), folder, &format!("{payment_id}{action}"), None)
     }
 
     fn link_in(
@@ -229,6 +261,11 @@ impl Shell {
         STYLE
     }
 
+    /// The colours of the merchant; empty without any.
+    pub fn brand_style(&self) -> &str {
+        self.brand.as_ref().map_or("", |brand| brand.style.as_str())
+    }
+
     /// The address of an asset by its name.
     pub fn asset(&self, name: &str) -> String {
         format!("{}/assets/{name}", self.prefix)
@@ -246,6 +283,10 @@ impl Shell {
         self.asset(&ASSETS.choose.name)
     }
 
+    pub fn receipt_script(&self) -> String {
+        self.asset(&ASSETS.receipt.name)
+    }
+
     pub fn embed_script(&self) -> String {
         self.asset(&ASSETS.embed.name)
     }
@@ -257,7 +298,11 @@ impl Shell {
             (Place::Frame, Some(origin)) => origin.as_str(),
             (Place::Frame, None) | (Place::Window, _) => "'none'",
         };
-        let policy = format!("{}; frame-ancestors {framed_by}", *CONTENT_SECURITY_POLICY);
+        let policy = match self.brand_style() {
+            "" => CONTENT_SECURITY_POLICY.clone(),
+            style => policy(&[STYLE, style]),
+        };
+        let policy = format!("{policy}; frame-ancestors {framed_by}");
         if let Ok(policy) = HeaderValue::from_str(&policy) {
             headers.insert(header::CONTENT_SECURITY_POLICY, policy);
         }

@@ -176,6 +176,11 @@ async fn shown(
             return answer(code, &page.shell, &page);
         }
     };
+    let front = match &found {
+        Some(found) => gateway.front_of(found.link.merchant_id).await.ok().flatten(),
+        None => None,
+    };
+    let shell = shell.of(front, &id);
     let t = shell.t;
     let (code, heading, text) = match found {
         None => (StatusCode::NOT_FOUND, t.link_missing, t.link_missing_text),

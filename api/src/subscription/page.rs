@@ -144,6 +144,9 @@ async fn shown(gateway: &State, visit: Visit, token: Id, notice: Option<Notice>)
     match gateway.visit_renewal(&token).await {
         Ok(Some(found)) => {
             let (code, notice) = notice.unzip();
+            let merchant = found.subscription.merchant_id;
+            let front = gateway.front_of(merchant).await.ok().flatten();
+            let shell = shell.of(front, &found.title);
             let page = RenewPage::new(shell, token, found, notice);
             answer(code.unwrap_or(StatusCode::OK), &page.shell, &page)
         }

@@ -51,6 +51,8 @@ async fn shown(gateway: &State, visit: Visit, token: String) -> Response {
     let shell = Shell::new(gateway, visit);
     match gateway.visit_unsubscription(&token).await {
         Ok(Some(found)) => {
+            let front = gateway.front_of(found.merchant_id).await.ok().flatten();
+            let shell = shell.of(front, &found.title);
             let (title, is_done) = (found.title, found.is_unsubscribed);
             let page = UnsubscribePage { shell, token, title, is_done };
             answer(StatusCode::OK, &page.shell, &page)

@@ -1,4 +1,4 @@
-//! What buyers see of the merchant beside its name: colour, contact and logo.
+//! A merchant's colour, contact and logo, which buyers see beside its name.
 
 use axum::{
     extract::State,

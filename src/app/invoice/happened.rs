@@ -1,4 +1,4 @@
-//! What happened to the payments of an invoice that did not simply count, for its buyer.
+//! Payments of an invoice that did not simply count, for its buyer.
 
 use chrono::{DateTime, Utc};
 
@@ -35,7 +35,7 @@ pub struct Happened {
     /// The transaction that took its place.
     pub replaced_by: Option<String>,
     pub explorer_url: Option<String>,
-    /// What the buyer gives the merchant.
+    /// The text that the buyer gives the merchant.
     pub reference: String,
 }
 

@@ -154,7 +154,7 @@ impl Gateway {
     }
 }
 
-/// What the choice means for the invoice: the first one, or another one instead of `before`.
+/// The event that the choice is for the invoice: the first one, or another one instead of `before`.
 async fn event(
     tx: &mut PgConnection,
     invoice: &Invoice,

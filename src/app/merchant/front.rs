@@ -1,4 +1,4 @@
-//! What buyers see of a merchant, for the checkout and for the merchant who changes it.
+//! A merchant as buyers see it, for the checkout and for the merchant who changes it.
 
 use sha2::{Digest, Sha256};
 use uuid::Uuid;

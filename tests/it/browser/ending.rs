@@ -80,8 +80,8 @@ async fn too_much_expired_and_late_each_say_what_to_do() {
         assert!(other.text(".lead").await.contains("40 of 100 USDT arrived"));
         let link = other.eval("document.querySelector('#return').href").await;
         assert_eq!(link, URLS[1].1);
-        // The page of an expired payment no longer polls, but shows a change when it becomes
-        // visible again.
+        // The page of an expired payment goes on looking; opened again it shows the change at
+        // once.
         shop.pay(&id, "60").await;
         shop.webhook_about(&id, 2).await;
         other.open(&page(&shop, &id)).await;

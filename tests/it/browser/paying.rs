@@ -54,6 +54,13 @@ async fn the_page_counts_down_follows_quietly_and_copies_exactly() {
             tab.shows(&format!("document.querySelector({button:?}).textContent.trim() === 'Copied'")).await;
             assert_eq!(tab.eval("navigator.clipboard.readText()").await, expected);
         }
+        tab.click("#copy-all").await;
+        tab.shows("document.querySelector('#copy-all').textContent.trim() === 'Copied'").await;
+        let all = format!(
+            "Amount to send: 100 USDT\nNetwork: Polygon\nAddress: {}",
+            row["pay_address"].as_str().unwrap()
+        );
+        assert_eq!(tab.eval("navigator.clipboard.readText()").await, json!(all));
         // Without a change the page is not requested again.
         for polls in 1..=3 {
             tab.eval("dispatchEvent(new Event('online')); true").await;
@@ -77,13 +84,72 @@ async fn a_keyboard_reaches_everything_in_order_and_shows_where_it_is() {
         let focused = "(() => { const e = document.activeElement; const s = getComputedStyle(e); \
                        return (e.id || e.textContent.trim()) + (s.outlineStyle === 'none' && e.type !== 'radio' ? ' unseen' : ''); })()";
         let mut order = Vec::new();
-        for _ in 0..7 {
+        for _ in 0..9 {
             tab.press("Tab").await;
             order.push(tab.eval(focused).await.as_str().unwrap().to_owned());
         }
-        let expected =
-            ["copy-amount", "copy-address", "code-address", "Cancel this payment", "Pay", "Pay half", "Pay too much"];
+        let expected = [
+            "copy-amount", "copy-address", "copy-all", "Open in the app of", "code-address", "Large code",
+            "Cancel this payment", "Pay", "Pay half",
+        ];
         assert_eq!(order, expected);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_fills_the_screen_and_escape_brings_the_focus_back() {
+    with_browser(|shop, browser| async move {
+        let tab = browser.phone().await;
+        let id = shop.invoice().await;
+        tab.open(&page(&shop, &id)).await;
+        tab.phase("paying").await;
+        let address = tab.text("#address").await;
+        tab.shows("document.documentElement.classList.contains('scripted')").await;
+        tab.click(".of-address .enlarge").await;
+        let width =
+            "document.querySelector('.of-address svg').getBoundingClientRect().width / innerWidth";
+        assert!(tab.eval(width).await.as_f64().unwrap() > 0.85);
+        assert_eq!(tab.read_qr(".of-address svg").await, address);
+        inspect(&tab, "paying-large-code").await;
+        tab.press("Escape").await;
+        tab.shows("document.querySelector('.large') === null").await;
+        let focused = "document.activeElement.matches('.of-address .enlarge')";
+        assert_eq!(tab.eval(focused).await, json!(true));
+        // Both ways of the code stand beside one another at every width.
+        for width in [320, 360, 720, 736, 768, 800, 834, 1024, 1280] {
+            tab.resize(width).await;
+            let tops = "new Set([...document.querySelectorAll('.codes label')].map((label) => \
+                        Math.round(label.getBoundingClientRect().top))).size";
+            assert_eq!(tab.eval(tops).await, json!(1), "{width}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_apps_of_wallets_get_the_rest_of_the_amount() {
+    with_browser(|shop, browser| async move {
+        let tab = browser.phone().await;
+        let id = shop.invoice().await;
+        tab.open(&page(&shop, &id)).await;
+        shop.pay(&id, "99.5").await;
+        tab.shows("document.querySelector('#amount')?.textContent === '0.5'").await;
+        let links =
+            tab.eval("[...document.querySelectorAll('#wallets a')].map((link) => link.href)").await;
+        let links: Vec<_> = links.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        let address = tab.text("#address").await;
+        assert_eq!(links.len(), 2, "{links:?}");
+        assert!(links[0].starts_with("https://link.metamask.io/send/0x"), "{links:?}");
+        assert!(
+            links[0].ends_with(&format!("@137/transfer?address={address}&uint256=500000")),
+            "{links:?}"
+        );
+        assert!(links[1].ends_with(&format!("&address={address}&amount=0.5")), "{links:?}");
+        // A buyer who sent all of it learns where the rest went, and how to send it.
+        tab.click("#fee summary").await;
+        assert!(tab.text("#fee").await.contains("What is missing is exactly 0.5 USDT"));
+        inspect(&tab, "paying-after-a-fee").await;
     })
     .await;
 }

@@ -1,4 +1,4 @@
-//! What buyers see of a merchant, changed by its owner.
+//! A merchant as buyers see it, changed by its owner.
 
 use gateway::{account::Role, app::merchant::change::Changes};
 
