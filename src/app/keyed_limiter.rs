@@ -74,6 +74,13 @@ impl<K: Eq + Hash + Send + 'static> KeyedPermit<K> {
     }
 }
 
+impl<K: Eq + Hash> KeyedPermit<K> {
+    /// Permits of the key that nobody has; none while others wait.
+    pub(super) fn left(&self) -> usize {
+        self.semaphore.as_ref().map_or(0, |semaphore| semaphore.available_permits())
+    }
+}
+
 impl<K: Eq + Hash> Drop for KeyedPermit<K> {
     fn drop(&mut self) {
         self.permit = None;

@@ -64,6 +64,8 @@ pub struct DueDelivery {
     /// Name of the event.
     pub kind: String,
     pub merchant_is_slow: bool,
+    /// Deliveries of its merchant are deferred.
+    pub has_deferred: bool,
     /// The order of an invoice that the `/legacy` adapter created: its IPNs have another dialect.
     pub legacy: Option<StoredOrder>,
     /// The same of a payout order.
@@ -85,6 +87,7 @@ struct RawDue {
     waits: bool,
     webhook_secret_sealed: Vec<u8>,
     slow: bool,
+    has_deferred: bool,
     now: DateTime<Utc>,
     txn_id: Option<String>,
     view_key: Option<String>,
@@ -112,6 +115,7 @@ macro_rules! due_deliveries {
                    ) as "waits!",
                    m.webhook_secret_sealed as "webhook_secret_sealed!",
                    coalesce(m.slow_until > now(), false) as "slow!", clock_timestamp() as "now!",
+                   exists(select from deferred_delivery f where f.merchant_id = d.merchant_id) as "has_deferred!",
                    l.txn_id as "txn_id?", l.view_key as "view_key?", l.ipn_type as "ipn_type?", l.currency1 as "currency1?",
                    l.amount1::text as "amount1?", l.fields as "fields?", w.withdrawal_id as "withdrawal_id?",
                    (select r.address from payout_item r where r.order_id = w.payout_order_id limit 1) as "recipient?"
@@ -175,6 +179,7 @@ impl From<RawDue> for DueDelivery {
             waits_for_another: raw.waits,
             kind: raw.kind,
             merchant_is_slow: raw.slow,
+            has_deferred: raw.has_deferred,
             legacy,
             withdrawal,
             now: raw.now,
@@ -335,6 +340,11 @@ pub async fn rearm_overdue(
                   select from delivery e
                   where e.payout_order_id = d.payout_order_id and (e.created_at, e.id) < (d.created_at, d.id)
                     and e.state in ('pending', 'retry_wait')
+              )
+              -- Forgotten only after a time in which every process could have been started again.
+              and not exists (
+                  select from deferred_delivery f
+                  where f.delivery_id = d.id and f.deferred_at > now() - interval '10 minutes'
               )
             order by next_attempt_at
             limit $3

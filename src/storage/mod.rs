@@ -18,6 +18,7 @@ pub mod creation;
 pub mod currencies;
 pub mod cursors;
 mod decode;
+pub mod deferred_deliveries;
 pub mod deliveries;
 pub mod delivery_lists;
 pub mod deposit_search;

@@ -31,11 +31,13 @@ pub const MEASURES: &[Measure] = &[
     ("ipn_attempt_seconds", Histogram, "from the lookup of a receiver's name to its answer"),
     ("ipn_stale_copies_total", Counter, "messages about attempts that were made already"),
     ("ipn_lane_moves_total", Counter, "messages sent on to the slow lane, or back to wait"),
+    ("ipn_deferred_total", Counter, "messages whose merchant had too many waiting already"),
     ("ipn_dead_letters", Gauge, "IPNs whose attempts are used up, by the rows"),
     ("payout_webhook_attempts_total", Counter, "attempts to deliver a payout webhook, by outcome"),
     ("payout_webhook_attempt_seconds", Histogram, "as ipn_attempt_seconds, of payout webhooks"),
     ("payout_webhook_stale_copies_total", Counter, "as ipn_stale_copies_total, of payout webhooks"),
     ("payout_webhook_lane_moves_total", Counter, "as ipn_lane_moves_total, of payout webhooks"),
+    ("payout_webhook_deferred_total", Counter, "as ipn_deferred_total, of payout webhooks"),
     ("payout_webhook_dead_letters", Gauge, "payout webhooks whose attempts are used up"),
     ("mail_attempts_total", Counter, "attempts to hand a mail to the relay, by outcome"),
     ("mail_attempt_seconds", Histogram, "from an attempt's begin to the relay's answer"),
@@ -131,12 +133,14 @@ pub(super) fn describe() {
     }
 }
 
-const UNLABELLED: [&str; 7] = [
+const UNLABELLED: [&str; 9] = [
     "outbox_published_total",
     "outbox_quarantined_total",
     "ipn_stale_copies_total",
     "ipn_lane_moves_total",
+    "ipn_deferred_total",
     "payout_webhook_stale_copies_total",
     "payout_webhook_lane_moves_total",
+    "payout_webhook_deferred_total",
     "trace_spans_lost_total",
 ];

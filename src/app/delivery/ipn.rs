@@ -15,6 +15,7 @@ pub const IPN: Channel = Channel {
     policy: retry::IPN,
     outcome: retry::ipn_outcome,
     call: Gateway::signed_ipn,
+    fast: Route::Ipn,
     slow: Route::IpnSlow,
     wait: Route::IpnWait,
     dead: Route::IpnDead,
@@ -26,6 +27,7 @@ pub const IPN: Channel = Channel {
         seconds: "ipn_attempt_seconds",
         stale: "ipn_stale_copies_total",
         moves: "ipn_lane_moves_total",
+        deferred: "ipn_deferred_total",
     },
 };
 

@@ -5,11 +5,14 @@
 //! webhooks; a [`Channel`] holds their differences. Signing is never shared (spec, "Events").
 
 pub mod emit;
+mod in_flight;
 mod ipn;
 mod lane;
 mod legacy_ipn;
+mod limit;
 pub mod lists;
 mod payout;
+mod places;
 mod record;
 pub mod requeue_dead_letters;
 pub mod requeue_run;
@@ -34,6 +37,7 @@ use crate::{
     fail_point::fail_point,
     storage::{
         StorageError, alerts,
+        deferred_deliveries::{self, Deferred},
         deliveries::{self, AttemptRecord, DueDelivery},
         legacy_payments::StoredOrder,
         merchants,
@@ -46,14 +50,19 @@ use crate::{
     },
 };
 
+use self::in_flight::{Share, Sharer, Slot};
+
+pub use in_flight::InFlight;
 pub use ipn::IPN;
-pub use lane::{InFlight, Lane};
+pub use lane::Lane;
 pub use payout::PAYOUT;
 pub use room::Room;
 
 /// An answer slower than this counts towards the slow lane.
 const SLOW_ANSWER: Duration = Duration::from_secs(3);
 const ANSWER_BYTES_MAX: usize = 4 * 1024;
+/// A row that was read longer ago is read again before it is sent.
+const FRESH: Duration = Duration::from_secs(2);
 const UNSIGNABLE: &str = "delivery_unsignable";
 
 /// The properties of a webhook channel that the delivery code depends on.
@@ -64,6 +73,7 @@ pub struct Channel {
     outcome: fn(Option<u16>, i16) -> Outcome,
     /// The signed request of one attempt.
     call: fn(&Gateway, &DueDelivery) -> Result<Call, Unsignable>,
+    fast: Route,
     slow: Route,
     wait: Route,
     dead: Route,
@@ -81,6 +91,7 @@ struct Names {
     seconds: &'static str,
     stale: &'static str,
     moves: &'static str,
+    deferred: &'static str,
 }
 
 /// The result of handling a message.
@@ -91,6 +102,8 @@ pub enum Handled {
     Stale,
     /// Sent on to another lane, without using an attempt.
     Moved,
+    /// It waits in the database until others of its merchant have ended, without using an attempt.
+    Deferred,
     /// We could open no connection. It comes back after the channel's pause, without using an
     /// attempt.
     PutOff,
@@ -132,6 +145,9 @@ pub trait AttemptRows: Sync {
         &self,
         record: Arc<AttemptRecord>,
     ) -> impl Future<Output = Result<bool, StorageError>> + Send;
+
+    /// Lets a delivery wait for others of its merchant, with no message.
+    fn defer(&self, deferred: Deferred) -> impl Future<Output = Result<(), StorageError>> + Send;
 }
 
 impl AttemptRows for Gateway {
@@ -141,6 +157,10 @@ impl AttemptRows for Gateway {
 
     async fn record(&self, record: Arc<AttemptRecord>) -> Result<bool, StorageError> {
         Ok(!self.record_attempts(&[&record]).await?.is_empty())
+    }
+
+    async fn defer(&self, deferred: Deferred) -> Result<(), StorageError> {
+        self.defer_deliveries(&[deferred]).await
     }
 }
 
@@ -159,6 +179,12 @@ impl Gateway {
     ) -> Result<HashSet<Uuid>, StorageError> {
         let mut connection = self.db.connection().await?;
         deliveries::record_attempts(&mut connection, records).await
+    }
+
+    /// Lets deliveries wait for others of their merchants, in one statement.
+    pub async fn defer_deliveries(&self, deferred: &[Deferred]) -> Result<(), StorageError> {
+        let mut connection = self.db.connection().await?;
+        deferred_deliveries::defer(&mut connection, deferred).await
     }
 
     /// Handles one message from `lane`.
@@ -186,22 +212,47 @@ impl Gateway {
             // this one.
             return Ok(stale(channel));
         };
-        let due = load_due(channel, rows, id).await?;
-        // An event that waits for an older one is queued when that one has ended.
-        if due.waits_for_another || admitted(&due, Some(turn)).is_none() {
+        let handled = self.attempt(channel, rows, (id, turn), lane, &mut slot).await;
+        self.resume_others(channel, lane, &slot).await;
+        handled
+    }
+
+    async fn attempt(
+        &self,
+        channel: &Channel,
+        rows: &impl AttemptRows,
+        (id, turn): (Uuid, Turn),
+        lane: Lane,
+        slot: &mut Slot,
+    ) -> Result<Handled, DeliverError> {
+        let Some(mut due) = load_waiting(channel, rows, id, turn).await? else {
             return Ok(stale(channel));
-        }
-        let misplaced = lane == Lane::Fast && due.merchant_is_slow && !is_strangers(&due);
-        if misplaced || !slot.share(sharer(&due), lane).await {
+        };
+        let read = Instant::now();
+        slot.join(sharer(&due), lane, due.has_deferred);
+        if lane == Lane::Fast && due.merchant_is_slow && !is_strangers(&due) {
             return Ok(self.move_on(channel, &due, turn, lane).await?);
+        }
+        match slot.share(lane).await {
+            Share::Place => {}
+            Share::Full => return Ok(self.defer(channel, rows, &due, lane, slot).await?),
+            Share::Hangs => return Ok(self.move_on(channel, &due, turn, lane).await?),
+        }
+        if !slot.reach(&host_of(&due), lane).await {
+            return Ok(self.move_on(channel, &due, turn, lane).await?);
+        }
+        let waited = read.elapsed();
+        due.now += waited;
+        if waited > FRESH {
+            due = match load_waiting(channel, rows, id, turn).await? {
+                Some(again) => again,
+                None => return Ok(stale(channel)),
+            };
         }
         let call = match (channel.call)(self, &due) {
             Ok(call) => call,
             Err(reason) => return self.give_up(channel, rows, &due, turn, &reason).await,
         };
-        if !slot.reach(call.url.host_str().unwrap_or_default(), lane).await {
-            return Ok(self.move_on(channel, &due, turn, lane).await?);
-        }
         let started = Instant::now();
         fail_point("ipn.sending");
         let answer = self.send_traced(channel, call, &due, turn).await;
@@ -209,8 +260,10 @@ impl Gateway {
         if let Err(EgressError::Ours(reason)) = answer {
             return Ok(self.put_off(channel, &due, turn, reason).await?);
         }
-        let record = record::of(channel, &due, turn, &answer, started.elapsed());
-        self.note(channel, rows, &due, record, started.elapsed()).await
+        let took = started.elapsed();
+        slot.answered(lane, answer.as_ref().ok().map(|answer| answer.status), took);
+        let record = record::of(channel, &due, turn, &answer, took);
+        self.note(channel, rows, &due, record, took).await
     }
 
     /// Makes the delivery a dead letter at once, with one alert for its merchant: five attempts
@@ -269,7 +322,54 @@ impl Gateway {
         }
     }
 
-    /// Sends the message on to the route that `lane` gives for a message without a place.
+    /// Lets the delivery wait in the database, from where [`Self::resume_others`] takes it back in
+    /// its turn.
+    async fn defer(
+        &self,
+        channel: &Channel,
+        rows: &impl AttemptRows,
+        due: &DueDelivery,
+        lane: Lane,
+        slot: &mut Slot,
+    ) -> Result<Handled, StorageError> {
+        // Its message may come back before this one is acknowledged.
+        slot.release();
+        let deferred = Deferred {
+            delivery_id: due.id,
+            merchant_id: due.merchant_id,
+            is_strangers: is_strangers(due),
+            route: lane.route(channel).as_str(),
+        };
+        rows.defer(deferred).await?;
+        slot.note_deferred();
+        metrics::counter!(channel.names.deferred).increment(1);
+        Ok(Handled::Deferred)
+    }
+
+    /// Queues the next deferred deliveries of the merchant whose attempt has ended, if there is
+    /// room. A failure does not concern this one, and the next that ends tries again; those of a
+    /// process that dies are found by the next message of their merchant, or by the sweep.
+    async fn resume_others(&self, channel: &Channel, lane: Lane, slot: &Slot) {
+        let Some((sharer, wanted)) = slot.may_resume() else { return };
+        let of = (sharer.merchant_id, sharer.is_strangers);
+        let route = lane.route(channel).as_str();
+        let limit = i64::try_from(wanted).unwrap_or(i64::MAX);
+        let resuming = async {
+            let mut connection = self.db.connection().await?;
+            deferred_deliveries::resume(&mut connection, of, route, limit).await
+        };
+        let resumed = match resuming.await {
+            Ok(resumed) => usize::try_from(resumed).ok(),
+            Err(error) => {
+                tracing::warn!(%error, "deferred deliveries are not resumed yet");
+                None
+            }
+        };
+        slot.resumed(wanted, resumed);
+        self.relay_wake.notify_one();
+    }
+
+    /// Sends the message on to the route that `lane` gives for a message that may not be sent.
     async fn move_on(
         &self,
         channel: &Channel,
@@ -371,12 +471,27 @@ fn is_strangers(due: &DueDelivery) -> bool {
     due.legacy.as_ref().is_some_and(StoredOrder::is_of_form)
 }
 
-/// The id under which an attempt takes its places in a lane. Strangers' receivers may hang as they
-/// like, so those of a merchant's forms have places apart from his own; no merchant has the
-/// complement of an id.
-fn sharer(due: &DueDelivery) -> Uuid {
-    let merchant = due.merchant_id;
-    if is_strangers(due) { Uuid::from_u128(!merchant.as_u128()) } else { merchant }
+fn sharer(due: &DueDelivery) -> Sharer {
+    Sharer { merchant_id: due.merchant_id, is_strangers: is_strangers(due) }
+}
+
+/// The row, if it waits for the attempt `turn`. An event that waits for an older one is queued when
+/// that one has ended.
+async fn load_waiting(
+    channel: &Channel,
+    rows: &impl AttemptRows,
+    id: Uuid,
+    turn: Turn,
+) -> Result<Option<DueDelivery>, DeliverError> {
+    let due = load_due(channel, rows, id).await?;
+    let waits = !due.waits_for_another && admitted(&due, Some(turn)).is_some();
+    Ok(waits.then_some(due))
+}
+
+/// Empty for an address that cannot be read: that is told when the call is made.
+fn host_of(due: &DueDelivery) -> String {
+    let url: Option<url::Url> = due.url.parse().ok();
+    url.and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default()
 }
 
 /// The attempt to make now, if the row still waits for it.

@@ -19,6 +19,7 @@ pub const PAYOUT: Channel = Channel {
     policy: retry::PAYOUT,
     outcome: retry::payout_outcome,
     call: Gateway::signed_payout_webhook,
+    fast: Route::PayoutWebhook,
     slow: Route::PayoutWebhookSlow,
     wait: Route::PayoutWebhookWait,
     dead: Route::PayoutWebhookDead,
@@ -30,6 +31,7 @@ pub const PAYOUT: Channel = Channel {
         seconds: "payout_webhook_attempt_seconds",
         stale: "payout_webhook_stale_copies_total",
         moves: "payout_webhook_lane_moves_total",
+        deferred: "payout_webhook_deferred_total",
     },
 };
 

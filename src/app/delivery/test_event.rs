@@ -113,6 +113,7 @@ impl Gateway {
             waits_for_another: false,
             kind: kind.delivery_name().to_owned(),
             merchant_is_slow: false,
+            has_deferred: false,
             legacy: None,
             withdrawal: None,
             now,

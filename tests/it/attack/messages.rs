@@ -1,6 +1,8 @@
 //! An attacker with write access to the broker: messages with true ids, at the wrong time, change
 //! nothing.
 
+use std::num::NonZeroU16;
+
 use gateway::{
     app::delivery::{DeliverError, InFlight, Lane, PAYOUT},
     asset::Network,
@@ -74,7 +76,7 @@ async fn an_event_is_never_signed_as_one_of_the_other_channel() {
         let (row, _) = shop.delivery(&id).await;
         let turn = Turn { cycle: 1, attempt: 1 };
         let typed = DeliveryRef { turn: None, ..DeliveryRef::new(row.id, &row.event_id, turn) };
-        let (gateway, in_flight) = (&shop.stack.gateway, InFlight::default());
+        let (gateway, in_flight) = (&shop.stack.gateway, InFlight::new(NonZeroU16::MAX));
         for message in [DeliveryRef::new(row.id, &row.event_id, turn), typed] {
             let handled =
                 gateway.deliver(&PAYOUT, &**gateway, &message, Lane::Fast, &in_flight).await;

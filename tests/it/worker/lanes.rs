@@ -1,5 +1,7 @@
 //! Fairness: one merchant's slow endpoint is that merchant's problem alone.
 
+use std::num::NonZeroU16;
+
 use gateway::{
     app::delivery::{Handled, IPN, InFlight, Lane},
     broker::{
@@ -75,7 +77,7 @@ async fn three_slow_answers_move_a_merchant_to_the_slow_lane_without_using_an_at
             let slow = gateway.merchant(merchant).await.unwrap().slow_until.is_some();
             assert_eq!(slow, n == 3);
         }
-        let in_flight = InFlight::default();
+        let in_flight = InFlight::new(NonZeroU16::MAX);
         let moved =
             gateway.deliver(&IPN, &**gateway, &message, Lane::Fast, &in_flight).await.unwrap();
         assert_eq!(moved, Handled::Moved);
@@ -98,7 +100,7 @@ async fn deliveries_that_a_full_lane_rejects_are_redelivered_and_swept() {
         let (gateway, broker) = (&shop.stack.gateway, &shop.stack.broker);
         let hanging = Hostile::always(Act::SayAndHang(Vec::new())).await;
         let fast = broker.topology.work_queue(WorkQueue::Ipn);
-        let in_flight = InFlight::default();
+        let in_flight = InFlight::new(NonZeroU16::MAX);
         for _ in 0..SLOW_PER_MERCHANT {
             shop.expired(json!({ "ipn_callback_url": hanging.url("/ipn") })).await;
             let message = decode(&broker.arrival(&fast).await.delivery.data).unwrap();
@@ -133,7 +135,7 @@ async fn copies_at_once_make_one_attempt() {
     with_shop(|shop| async move {
         let (gateway, broker) = (&shop.stack.gateway, &shop.stack.broker);
         let fast = broker.topology.work_queue(WorkQueue::Ipn);
-        let in_flight = InFlight::default();
+        let in_flight = InFlight::new(NonZeroU16::MAX);
         for round in 0..10 {
             let id = shop.expired(json!({})).await;
             let message: DeliveryRef = decode(&broker.arrival(&fast).await.delivery.data).unwrap();

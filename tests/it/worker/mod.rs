@@ -6,6 +6,7 @@ mod chain_watcher;
 mod consuming;
 mod damaged;
 mod deadline_races;
+mod deferred;
 mod deposit_matching;
 mod expiry_timer;
 mod flood;

@@ -3,6 +3,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    num::NonZeroU16,
     sync::Arc,
 };
 
@@ -17,6 +18,7 @@ use gateway::{
     },
     storage::{
         StorageError,
+        deferred_deliveries::Deferred,
         deliveries::{AttemptRecord, DueDelivery},
     },
 };
@@ -35,11 +37,12 @@ struct SharedRows {
     gateway: Arc<Gateway>,
     loads: Batcher<Uuid, DueDelivery>,
     records: Batcher<Arc<AttemptRecord>, bool>,
+    deferred: Batcher<Deferred, ()>,
 }
 
 impl SharedRows {
     fn new(gateway: &Arc<Gateway>) -> Self {
-        let (loading, recording) = (gateway.clone(), gateway.clone());
+        let (loading, recording, deferring) = (gateway.clone(), gateway.clone(), gateway.clone());
         let loads = Batcher::start(BATCH_MAX, move |ids: Vec<Uuid>| {
             let gateway = loading.clone();
             async move { load(&gateway, &ids).await }
@@ -48,7 +51,14 @@ impl SharedRows {
             let gateway = recording.clone();
             async move { record(&gateway, &records).await }
         });
-        Self { gateway: gateway.clone(), loads, records }
+        let deferred = Batcher::start(BATCH_MAX, move |deferred: Vec<Deferred>| {
+            let gateway = deferring.clone();
+            async move {
+                gateway.defer_deliveries(&deferred).await?;
+                Ok::<_, StorageError>(vec![Some(()); deferred.len()])
+            }
+        });
+        Self { gateway: gateway.clone(), loads, records, deferred }
     }
 }
 
@@ -64,6 +74,13 @@ impl AttemptRows for SharedRows {
         match self.records.outcome(record.clone()).await {
             Some(recorded) => Ok(recorded),
             None => self.gateway.record(record).await,
+        }
+    }
+
+    async fn defer(&self, deferred: Deferred) -> Result<(), StorageError> {
+        match self.deferred.outcome(deferred).await {
+            Some(()) => Ok(()),
+            None => self.gateway.defer(deferred).await,
         }
     }
 }
@@ -130,15 +147,15 @@ pub async fn run_payout_webhook(agent: &Agent) {
 
 async fn run(agent: &Agent, channel: &'static Channel, fast: WorkQueue, slow: WorkQueue) {
     let rows = Arc::new(SharedRows::new(&agent.gateway));
-    let of_lane = |lane, queue, prefetch| {
-        let queue = agent.gateway.topology.work_queue(queue);
-        let in_flight = InFlight::default();
+    let of_lane = |lane, queue, most: NonZeroU16| {
+        let (queue, prefetch) = (agent.gateway.topology.work_queue(queue), most.get());
+        let in_flight = InFlight::new(most);
         let (gateway, rows) = (agent.gateway.clone(), rows.clone());
         let handler = Delivery { gateway, channel, rows, lane, in_flight };
         (Work { queue, prefetch }, Arc::new(handler))
     };
     let room = Room::of(&agent.gateway.config.worker);
-    let (fast, fast_handler) = of_lane(Lane::Fast, fast, room.fast.get());
-    let (slow, slow_handler) = of_lane(Lane::Slow, slow, room.slow.get());
+    let (fast, fast_handler) = of_lane(Lane::Fast, fast, room.fast);
+    let (slow, slow_handler) = of_lane(Lane::Slow, slow, room.slow);
     tokio::join!(consume(agent, &fast, fast_handler), consume(agent, &slow, slow_handler));
 }
