@@ -12,6 +12,7 @@
     reason = "statistics, and no money"
 )]
 
+mod burst;
 mod cost;
 mod creation;
 mod deadlines;
@@ -49,6 +50,7 @@ async fn main() {
     scan::run(&mut report).await;
     creation::run(&mut report).await;
     delivery::run(&mut report).await;
+    burst::run(&mut report).await;
     latency::run(&mut report).await;
     deadlines::run(&mut report).await;
     reminders::run(&mut report).await;
