@@ -15,7 +15,7 @@ cd "$root"
 # Servers, browsers and clocks are real and share a few cores, so a deadline may pass here that
 # would hold elsewhere. At most two failed tests of the big test program run once more, each alone.
 # A test that then passes is reported at the end as unstable: it is let through, and it is a fault
-# to be fixed.
+# to be fixed. Not with FIRST_TRY_COUNTS=1, as in CI and in make test-faults.
 second_try() {
     local names name
     mapfile -t names < <(sed -n '/^failures:$/,/^test result/ s/^    \([a-z0-9_]*::[a-z0-9_:]*\)$/\1/p' "$1" | sort -u)

@@ -63,6 +63,7 @@ pub struct Work {
 /// Consumes `work` until the stop.
 pub async fn consume<H: Handler>(agent: &Agent, work: &Work, handler: Arc<H>) {
     let mut delay = ReconnectDelay::new();
+    agent.readiness.set(&work.queue, false);
     while !agent.stop.is_cancelled() {
         let outcome = consume_until_error(agent, work, &handler, &mut delay).await;
         agent.readiness.set(&work.queue, false);

@@ -145,7 +145,7 @@ async fn a_wiped_broker_is_rebuilt_with_its_users_and_all_it_held() {
     broker.start().await;
     assert!(!management.check(&access.topology).await.unwrap().is_empty(), "nothing was lost");
 
-    let workers = installation.start_workers(&["all"]).await;
+    let workers = installation.begin_workers(&["all"]).await;
     let outcome = shop.converge(&installation, &orders, REBUILD_LIMIT).await;
     println!("everything done after the loss of all messages: {outcome:?}");
     assert_eq!(management.check(&access.topology).await.unwrap(), []);

@@ -100,7 +100,7 @@ async fn a_broker_that_accepts_connections_and_never_answers_delays_no_request()
     deaf.amqp_url = format!("amqp://anybody:anything@{address}/gateway");
     let installation = Installation::new(&database.url, &deaf, &[]);
     let api = installation.start_api().await;
-    let workers = installation.start_workers(&["all"]).await;
+    let workers = installation.begin_workers(&["all"]).await;
     let shop = Shop::open(&installation, ORDERS).await;
     within(Duration::from_secs(90), "rates are there without a broker", async || {
         let body = support::client::exchange::Exchange::get(

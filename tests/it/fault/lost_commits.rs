@@ -122,7 +122,7 @@ async fn a_standby_decides_nothing_and_after_promotion_reuses_nothing_it_may_hav
 
         let successor = Installation::new(&successor_url, &access, &[]);
         let (successor_api, successor_workers) =
-            (successor.start_api().await, successor.start_workers(&["all"]).await);
+            (successor.start_api().await, successor.begin_workers(&["all"]).await);
         refused(&successor, [&successor_api, &successor_workers], &shop, &early[0]).await;
 
         cut_off(&standby).await;

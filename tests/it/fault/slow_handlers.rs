@@ -66,7 +66,7 @@ impl Scene {
     /// Starts the slow role, and waits until the broker has closed its channel this many times.
     async fn begin(&self, times: usize) -> Program {
         self.broker.set(&SHORT);
-        let worker = self.installation.start_workers(&[self.slow]).await;
+        let worker = self.installation.begin_workers(&[self.slow]).await;
         let (closed, _) = within(LIMIT, "the broker loses its patience", async || {
             match worker.process.output().matches(TOO_SLOW).count() {
                 closed if closed >= times => Ok(closed),

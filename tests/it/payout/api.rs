@@ -1,10 +1,10 @@
 //! Requests and refusals (spec, "Other surfaces" 2).
 
-use gateway::{asset::Network, payout::Funding};
+use gateway::{asset::Network, config::Profile, payout::Funding};
 use http::Method;
 use serde_json::{Value, json};
 use support::{
-    client::Answer,
+    client::{Answer, Client},
     server::{
         broker::eventually,
         stack::{only, with_configured_stack},
@@ -267,10 +267,26 @@ async fn a_key_pays_once_and_never_for_another_order() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn production_offers_no_payouts_until_an_operator_switches_them_on() {
-    let toml = only(Network::Polygon) + "payouts.enabled = false\n";
-    with_configured_stack(&toml, |stack| async move {
+    with_configured_stack(&only(Network::Polygon), |stack| async move {
         let payer = Payer::open(&stack).await;
-        refused(&payer.merchant.client.post(EVM, &two_rows()).await, 403, "payouts_disabled");
+        let key = payer.merchant.new.api_key.reveal();
+        assert_eq!(stack.gateway.config.payouts.enabled, None, "it is the default that is tested");
+        let order_in = async |profile, enabled| {
+            let replica = stack.replica_of(|config| {
+                config.profile = profile;
+                config.payouts.enabled = enabled;
+            });
+            Client::new(replica.await).with_key(key).post(EVM, &two_rows()).await
+        };
+        let sandbox = order_in(Profile::Sandbox, None).await;
+        assert_eq!(sandbox.status, 201, "{}", sandbox.body);
+        for enabled in [None, Some(false)] {
+            let answer = order_in(Profile::Production, enabled).await;
+            refused(&answer, 403, "payouts_disabled");
+        }
+        // There it is refused for another reason: no network is followed unless it is named.
+        let answer = order_in(Profile::Production, Some(true)).await;
+        assert_ne!(answer.json()["error"]["kind"], "payouts_disabled", "{}", answer.body);
     })
     .await;
 }

@@ -3,7 +3,7 @@
 //!
 //! With root's rights the path leads through a network namespace and packets are lost in the
 //! kernel, so that retransmission, backoff and silence are those of a real network. Without, a
-//! proxy holds back the data.
+//! proxy holds back the data, if the run accepts that.
 
 use std::{
     net::SocketAddr,
@@ -23,7 +23,10 @@ use tokio::{
 };
 use url::Url;
 
-use crate::server::namespace::{End, Namespace};
+use crate::{
+    fault::weaker,
+    server::namespace::{End, Namespace},
+};
 
 /// Directions that pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +70,7 @@ impl Link {
             tokio::spawn(forward(listener, addresses));
             return Self { address, server, way: Way::Network(network) };
         }
-        println!("by a proxy: a network namespace needs root");
+        weaker::accept("a proxy holds packets back: to lose them, a network namespace needs root");
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let proxy = Proxy { passes: watch::Sender::new(Passes::Everything), held: Arc::default() };

@@ -7,3 +7,4 @@ pub mod hostile;
 pub mod lagging_line;
 pub mod line;
 pub mod link;
+pub mod weaker;

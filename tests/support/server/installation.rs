@@ -205,7 +205,15 @@ impl Installation {
         api
     }
 
+    /// Workers that can do their work.
     pub async fn start_workers(&self, roles: &[&str]) -> Program {
+        let workers = self.begin_workers(roles).await;
+        workers.ready().await;
+        workers
+    }
+
+    /// Workers that may have to wait for their servers.
+    pub async fn begin_workers(&self, roles: &[&str]) -> Program {
         let workers = self.launch("gateway-worker", roles, &[]);
         workers.listening().await;
         workers
@@ -215,7 +223,6 @@ impl Installation {
     pub async fn start(&self) -> (Program, Program) {
         let (api, workers) = (self.start_api().await, self.start_workers(&["all"]).await);
         api.ready().await;
-        workers.ready().await;
         (api, workers)
     }
 
