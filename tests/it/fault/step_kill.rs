@@ -14,7 +14,7 @@ use serde_json::json;
 use sqlx::{Connection, PgConnection};
 use support::{
     client::exchange::{Exchange, Lost},
-    fault::fired::fired,
+    fault::fired::died_at,
     server::{
         broker::with_broker,
         database::TestDatabase,
@@ -65,10 +65,10 @@ async fn with_installation<F: Future<Output = ()>>(test: impl FnOnce(Installatio
     .await;
 }
 
-/// A program that is killed when it reaches `moment`.
+/// A program that can do its work, and is killed when it reaches `moment`.
 async fn doomed(installation: &Installation, name: &str, roles: &[&str], moment: &str) -> Program {
     let program = installation.launch(name, roles, &[(FAIL_POINT, moment)]);
-    program.listening().await;
+    program.ready().await;
     program
 }
 
@@ -76,7 +76,7 @@ async fn dies(program: Program, moment: &str) {
     program.process.ended(DEATH_LIMIT).await;
     let said = program.process.said();
     assert!(said.contains(&format!("dies at {moment}")), "{moment}: it ended otherwise\n{said}");
-    fired(1);
+    died_at(moment);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -213,7 +213,9 @@ async fn a_relay_that_dies_after_the_confirm_publishes_again_and_nothing_happens
         let workers = installation.start_workers(&["all"]).await;
         workers.ready().await;
         let shop = Shop::open(&installation, 4).await;
-        let victim = doomed(&installation, "gateway-api", &[], "relay.confirmed").await;
+        // The first message that it publishes kills it, whoever caused that.
+        let victim = installation.launch("gateway-api", &[], &[(FAIL_POINT, "relay.confirmed")]);
+        victim.listening().await;
         // Its response may come or not: the relay dies beside it.
         let (request, order_id, _) = shop.next();
         let _ = request.once(installation.api).await;

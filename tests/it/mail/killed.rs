@@ -5,7 +5,7 @@ use std::time::Duration;
 use gateway_workers::Role;
 use support::{
     client::Client,
-    fault::fired::fired,
+    fault::fired::died_at,
     server::{
         installation::Installation,
         smtp::{Answer, MailServer},
@@ -50,7 +50,7 @@ async fn a_mailer_killed_around_an_attempt_loses_no_mail_and_repeats_only_what_w
             victim.process.ended(DEATH_LIMIT).await;
             let said = victim.process.said();
             assert!(said.contains(&format!("dies at {moment}")), "{moment}: {said}");
-            fired(1);
+            died_at(moment);
             let _successor = programs.start_workers(&role).await;
             // While the lease lasts, the message that comes back is stale; then the row is due.
             shop.run(

@@ -7,7 +7,7 @@ use gateway::merchant::settings::Settings;
 use serde_json::{Value, json};
 use support::{
     client::Client,
-    fault::fired::fired,
+    fault::fired::died_at,
     server::{
         broker::with_broker, database::TestDatabase, installation::Installation, processes::within,
     },
@@ -67,7 +67,7 @@ async fn a_process_killed_between_storing_and_sending_pays_every_recipient_once(
             doomed.process.ended(Duration::from_secs(60)).await;
             assert!(doomed.process.said().contains(&format!("dies at {moment}")));
             assert!(lost.await.is_err(), "an answer came from a dead process");
-            fired(1);
+            died_at(moment);
             // Nothing was sent yet, with or without stored bytes.
             let waiting = anvil.rpc("txpool_status", json!([])).await.unwrap();
             assert_eq!(number(&waiting["pending"]), 0, "{moment}: {waiting}");
@@ -78,7 +78,7 @@ async fn a_process_killed_between_storing_and_sending_pays_every_recipient_once(
                 installation.launch("gateway-worker", &["chain-watcher"], &[("FAIL_POINT", moment)]);
             doomed.process.ended(Duration::from_secs(60)).await;
             assert!(doomed.process.said().contains(&format!("dies at {moment}")));
-            fired(1);
+            died_at(moment);
         }
         due_now(&database).await;
         let _api = installation.start_api().await;

@@ -14,7 +14,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use secrecy::ExposeSecret;
 use sqlx::Connection;
 use support::{
-    fault::fired::fired,
+    fault::fired::died_at,
     node::anvil::{Anvil, Call},
     seed::seed,
     server::{
@@ -111,18 +111,18 @@ async fn a_payer_killed_at_any_step_pays_every_recipient_once() {
             victim.process.ended(Duration::from_secs(60)).await;
             let said = victim.process.said();
             assert!(said.contains(&format!("dies at {moment}")), "{moment}: {said}");
-            fired(1);
+            died_at(moment);
             paid_once(&database).await;
         }
         forget_lease(&database).await;
-        let mut signer = installation.start_workers(&["payout-batch"]).await;
+        let mut signer = installation.begin_workers(&["payout-batch"]).await;
         for _ in 0..KILLS {
             tokio::time::sleep(Duration::from_millis(random.random_range(20..600))).await;
             signer.process.signal(Signal::Kill);
             let paid = paid_once(&database).await;
             interrupted += usize::from((1..i64::from(RECIPIENTS)).contains(&paid));
             forget_lease(&database).await;
-            signer = installation.start_workers(&["payout-batch"]).await;
+            signer = installation.begin_workers(&["payout-batch"]).await;
         }
         within(Duration::from_secs(120), "everybody is paid", async || {
             let story = gateway.explain_payout(id).await.map_err(|error| error.to_string())?;
@@ -141,7 +141,6 @@ async fn a_payer_killed_at_any_step_pays_every_recipient_once() {
         assert_eq!((books.paid.get() + books.kept.get()).to_string(), due);
         is_told(&database, id).await;
         println!("{KILLS} kills, {interrupted} of them in the middle of the payments");
-        fired(interrupted);
         database.remove().await;
     })
     .await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use gateway::{asset::Network, merchant::settings::Settings};
 use serde_json::{Value, json};
 use support::{
-    fault::fired::fired,
+    fault::fired::died_at,
     server::{
         broker::with_broker, database::TestDatabase, installation::Installation, processes::within,
     },
@@ -59,7 +59,7 @@ async fn a_process_killed_between_storing_and_sending_pays_every_bitcoin_recipie
             doomed.process.ended(Duration::from_secs(60)).await;
             assert!(doomed.process.said().contains(&format!("dies at {moment}")));
             assert!(lost.await.is_err(), "an answer came from a dead process");
-            fired(1);
+            died_at(moment);
             // Nothing was sent yet, with or without stored bytes.
             let waiting = node.rpc("getrawmempool", json!([])).await.unwrap();
             assert_eq!(waiting, json!([]), "{moment}");
@@ -73,7 +73,7 @@ async fn a_process_killed_between_storing_and_sending_pays_every_bitcoin_recipie
             );
             doomed.process.ended(Duration::from_secs(60)).await;
             assert!(doomed.process.said().contains(&format!("dies at {moment}")));
-            fired(1);
+            died_at(moment);
         }
         due_now(&database).await;
         let _api = installation.start_api().await;

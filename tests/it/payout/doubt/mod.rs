@@ -142,6 +142,6 @@ fn with_any_node_answer_and_a_crash_at_any_step_every_recipient_is_paid_once() {
     let count = seeds.count;
     println!("{count} orders in {:?}: {total:?}", started.elapsed());
     let (kills, lies) = (total.of("kills"), total.of("lies"));
-    fired(kills + lies);
+    fired(lies);
     assert!(kills > count && lies > count * 10, "hardly anything went wrong");
 }

@@ -19,7 +19,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use secrecy::ExposeSecret;
 use sqlx::Connection;
 use support::{
-    fault::fired::fired,
+    fault::fired::died_at,
     node::regtest::Regtest,
     seed::seed,
     server::{
@@ -154,7 +154,7 @@ impl Place<'_> {
         victim.process.ended(Duration::from_secs(60)).await;
         let said = victim.process.said();
         assert!(said.contains(&format!("dies at {moment}")), "{moment}: {said}");
-        fired(1);
+        died_at(moment);
         self.paid_once().await;
     }
 
@@ -169,13 +169,13 @@ impl Place<'_> {
     async fn kill_anywhere(&self, random: &mut StdRng) -> (Program, usize) {
         let mut interrupted = 0;
         self.forget_lease().await;
-        let mut signer = self.installation.start_workers(&["payout-batch"]).await;
+        let mut signer = self.installation.begin_workers(&["payout-batch"]).await;
         for _ in 0..KILLS {
             tokio::time::sleep(Duration::from_millis(random.random_range(20..600))).await;
             signer.process.signal(Signal::Kill);
             interrupted += usize::from(self.paid_once().await < self.recipients as usize);
             self.forget_lease().await;
-            signer = self.installation.start_workers(&["payout-batch"]).await;
+            signer = self.installation.begin_workers(&["payout-batch"]).await;
         }
         (signer, interrupted)
     }
@@ -249,7 +249,6 @@ async fn pays_everybody_once(network: Network) {
         assert_eq!(books.paid.get() + books.kept.get(), u128::from(due));
         place.is_told(&id).await;
         println!("{KILLS} kills, {interrupted} of them in the middle of the payments");
-        fired(interrupted);
         database.remove().await;
     })
     .await;

@@ -13,7 +13,7 @@ use rand::{RngExt, SeedableRng, rngs::StdRng};
 use serde_json::json;
 use sqlx::Connection;
 use support::{
-    fault::fired::fired,
+    fault::fired::fired_as,
     node::regtest::{Kind, Regtest},
     seed::seed,
     server::{
@@ -115,6 +115,8 @@ impl Stuck<'_> {
                 assert_eq!(waiting, [parent], "{}: nobody mines it", moment.name);
             }
         }
+        // It was priced out until the child paid for both.
+        fired_as(&[55], self.children().await.len());
         self.place.node.mine(CONFIRMATIONS).await.unwrap();
         for moment in ["payout.ending", "payout.ended"] {
             self.place.kill_at(moment).await;
@@ -128,11 +130,10 @@ impl Stuck<'_> {
         for _ in 0..KILLS {
             self.hurry().await;
             self.place.forget_lease().await;
-            let payer = self.place.installation.start_workers(&["payout-batch"]).await;
+            let payer = self.place.installation.begin_workers(&["payout-batch"]).await;
             tokio::time::sleep(Duration::from_millis(random.random_range(20..600))).await;
             payer.process.signal(Signal::Kill);
             payer.process.ended(Duration::from_secs(60)).await;
-            fired(1);
             self.place.paid_once().await;
             self.children().await;
             self.place.node.mine(1).await.unwrap();

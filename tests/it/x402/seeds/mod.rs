@@ -25,7 +25,7 @@ use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 use support::{
-    fault::fired::fired,
+    fault::fired::fired_as,
     lanes::{Lane, Seeds, Tally, killed_after, moment},
     node::fake_evm::{Cast, FakeEvm, State},
     server::stack::only,
@@ -332,7 +332,9 @@ fn with_any_node_answer_and_a_crash_at_any_step_every_payment_is_settled_and_boo
     println!("{count} seeds in {:?}: {total:?}", started.elapsed());
     let (kills, lies, taken_back) =
         (total.of("kills") + total.of("requests killed"), total.of("lies"), total.of("taken back"));
-    fired(kills + lies + taken_back);
+    fired_as(&[15], lies);
+    fired_as(&[66], taken_back);
+    fired_as(&[68], total.of("kills"));
     assert!(kills > count && lies > count * 10, "hardly anything went wrong");
     // Fewer seeds may miss a final block.
     assert!(taken_back > 0 || count < 50, "no final settlement was taken back");
