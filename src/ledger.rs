@@ -15,6 +15,9 @@ use crate::{asset::Network, money::BaseUnits, vocabulary::vocabulary};
 pub enum Account {
     /// Coins at our deposit addresses on a network: the external side of every deposit.
     Custody(Network),
+    /// Coins that were collected from there: at the treasury's address, whose key is the
+    /// operator's.
+    TreasuryCustody(Network),
     /// Available balance of a merchant.
     Merchant(Uuid),
     /// Deposits after the end of an invoice, until the operator and the merchant agree on their
@@ -31,12 +34,15 @@ pub enum Account {
     GasWallet(Network),
     /// Coins of the wallet that pays the gas of x402's settlements; as with the gas wallet.
     X402Gas(Network),
+    /// Coins of the wallet that pays the gas of tokens that are collected; as with the gas wallet.
+    SweepGas(Network),
 }
 
 impl fmt::Display for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Custody(network) => write!(f, "custody:{network}"),
+            Self::TreasuryCustody(network) => write!(f, "treasury_custody:{network}"),
             Self::Merchant(id) => write!(f, "merchant:{id}"),
             Self::Late(id) => write!(f, "late:{id}"),
             Self::Foreign(id) => write!(f, "foreign:{id}"),
@@ -44,6 +50,7 @@ impl fmt::Display for Account {
             Self::Payout(id) => write!(f, "payout:{id}"),
             Self::GasWallet(network) => write!(f, "gas:{network}"),
             Self::X402Gas(network) => write!(f, "x402_gas:{network}"),
+            Self::SweepGas(network) => write!(f, "sweep_gas:{network}"),
         }
     }
 }
@@ -82,6 +89,9 @@ vocabulary! {
         GasReturned = "gas_returned",
         /// A program paid for a resource of the merchant (x402).
         X402Payment = "x402_payment",
+        /// Deposits of invoices were collected at the treasury's address. It changes where coins
+        /// are, and not whose.
+        Sweep = "sweep",
     }
 }
 
@@ -108,6 +118,7 @@ impl EntryKind {
             Self::GasFronted => "gas for an order's address, so that its tokens can be sent",
             Self::GasReturned => "the unused rest of that gas",
             Self::X402Payment => "a program's payment for a resource (x402)",
+            Self::Sweep => "what invoices received was collected at the treasury's address",
         }
     }
 }
@@ -135,6 +146,7 @@ mod tests {
         let id = Uuid::from_u128(7);
         let accounts = [
             (Account::Custody(Network::Polygon), "custody:polygon".to_owned()),
+            (Account::TreasuryCustody(Network::Polygon), "treasury_custody:polygon".to_owned()),
             (Account::Merchant(id), format!("merchant:{id}")),
             (Account::Late(id), format!("late:{id}")),
             (Account::Foreign(id), format!("foreign:{id}")),
@@ -142,6 +154,7 @@ mod tests {
             (Account::Payout(id), format!("payout:{id}")),
             (Account::GasWallet(Network::Polygon), "gas:polygon".to_owned()),
             (Account::X402Gas(Network::Base), "x402_gas:base".to_owned()),
+            (Account::SweepGas(Network::Base), "sweep_gas:base".to_owned()),
         ];
         for (account, name) in accounts {
             assert_eq!(account.to_string(), name);
@@ -164,6 +177,7 @@ mod tests {
             (EntryKind::GasFronted, "gas_fronted"),
             (EntryKind::GasReturned, "gas_returned"),
             (EntryKind::X402Payment, "x402_payment"),
+            (EntryKind::Sweep, "sweep"),
         ];
         for (kind, name) in kinds {
             assert_eq!(kind.as_str(), name);

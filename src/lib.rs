@@ -5,8 +5,9 @@
 //! - [`money`]: exact amounts; `vocabulary`: closed sets of texts. [`asset`]: networks, currencies,
 //!   addresses.
 //! - `account`: accounts of the dashboard. [`merchant`], [`ledger`], [`deposit`], [`invoice`],
-//!   [`subscription`], [`link`], [`till`], [`payout`], [`nc_payout`], [`x402`], [`legacy`],
-//!   [`webhook`], [`accounting`], [`mail`]: the rules. They build with `--no-default-features`.
+//!   [`subscription`], [`link`], [`till`], [`payout`], [`nc_payout`], [`x402`], [`sweep`],
+//!   [`legacy`], [`webhook`], [`accounting`], [`mail`]: the rules. They build with
+//!   `--no-default-features`.
 //! - behind feature `io`: `egress`, `retry`, `telemetry` (leaves), then `storage` (all SQL),
 //!   `broker` (all queue names), `chain`, `rate`, above them `config`, which composes their
 //!   settings, and at the top `app`, one file per operation of the gateway, in folders by subject.
@@ -26,6 +27,7 @@ pub mod money;
 pub mod nc_payout;
 pub mod payout;
 pub mod subscription;
+pub mod sweep;
 pub mod till;
 pub mod vocabulary;
 pub mod webhook;

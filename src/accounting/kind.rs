@@ -25,7 +25,8 @@ vocabulary! {
     pub enum FeeKind: "kind of fee" {
         Network = "network",
         Service = "service",
-        /// Of moving deposits to the treasury. None is booked yet.
+        /// Of moving deposits to the treasury. The operator's treasury pays it, so that no
+        /// merchant's export has one.
         Sweep = "sweep",
     }
 }

@@ -25,6 +25,7 @@ pub mod payout;
 pub mod sandbox;
 mod start;
 pub mod subscription;
+pub mod sweep;
 pub mod till;
 pub mod x402;
 

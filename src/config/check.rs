@@ -34,6 +34,8 @@ pub(super) struct Demand {
 }
 
 const RUNNING: &[Part] = &[Part::Whole, Part::Rows];
+/// Where keys are, too.
+const ANYWHERE: &[Part] = &[Part::Whole, Part::Rows, Part::Sealed, Part::Nothing];
 
 const fn always(
     subject: &'static str,
@@ -53,7 +55,7 @@ const fn production(
 }
 
 /// All demands, in the order in which their faults are told.
-pub(super) const DEMANDS: [Demand; 19] = [
+pub(super) const DEMANDS: [Demand; 20] = [
     always("database", "an address is set", &[Part::Whole, Part::Rows, Part::Database], database),
     always("queue names", "the prefix is usable", &[Part::Whole, Part::Rows, Part::Broker], broker),
     always("master key", "it is a key", &[Part::Whole, Part::Rows, Part::Sealed], master_key),
@@ -74,6 +76,7 @@ pub(super) const DEMANDS: [Demand; 19] = [
     always("networks", "their settings fit together", RUNNING, networks),
     always("payout networks", "there are payouts on them", RUNNING, payout_networks),
     always("x402", "programs can pay on its networks", RUNNING, x402),
+    always("treasury", "none, or addresses of its networks", ANYWHERE, Config::treasury_faults),
     always("pool signer", "there is none, or it is a key", RUNNING, pool_signer),
     always("broker", "an address is set", &[Part::Whole], amqp),
     production("master key", "it is not the published one", shipped_master_key),

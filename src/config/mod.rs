@@ -12,6 +12,7 @@ mod keys;
 mod overview;
 mod reading;
 mod table;
+mod treasury;
 mod value;
 
 use std::{fmt, net::SocketAddr, num::NonZeroU16, str::FromStr};
@@ -24,6 +25,7 @@ pub use chains::{ChainSettings, ChainSourceKind};
 pub use checklist::{Checklist, Line, State};
 pub use given::{Origin, variable_fault};
 pub use overview::{Overview, Setting};
+pub use treasury::{Treasury, Unpinned};
 pub use value::Shown;
 
 use crate::{
@@ -92,6 +94,7 @@ pub struct Config {
     pub x402: X402,
     exports: Exports,
     pub reconciliation: Reconciliation,
+    pub treasury: Treasury,
     /// Overrides per network name; see [`ChainSettings`].
     chains: std::collections::HashMap<String, chains::ChainOverride>,
 }

@@ -3,7 +3,7 @@
 
 use super::{
     Addresses, Api, Broker, ChainSourceKind, Checkout, Config, Dashboard, Exports, Legacy, Mail,
-    PayoutAccounts, Payouts, Reconciliation, Telemetry, Worker, X402,
+    PayoutAccounts, Payouts, Reconciliation, Telemetry, Treasury, Worker, X402,
     chains::ChainOverride,
     value::{Show, Shown, entry},
 };
@@ -71,6 +71,7 @@ impl Config {
             x402,
             exports,
             reconciliation,
+            treasury,
             chains: _,
         } = self;
         let mut rows = Vec::new();
@@ -98,6 +99,10 @@ impl Config {
         section!(rows, "exports.", exports => Exports { database_url });
         section!(rows, "reconciliation.", reconciliation => Reconciliation {
             addresses_per_minute, scan_minutes, deficits,
+        });
+        section!(rows, "treasury.", treasury => Treasury {
+            fee_percent_max, gas_payer, bitcoin, litecoin, dogecoin, ethereum, polygon, bsc,
+            arbitrum, optimism, base, avalanche,
         });
         of_addresses(&mut rows, addresses);
         rows

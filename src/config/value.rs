@@ -161,7 +161,7 @@ macro_rules! shown_as_text {
     };
 }
 
-shown_as_number!(bool, u16, u32, u64, i64, usize);
+shown_as_number!(bool, u8, u16, u32, u64, i64, usize);
 shown_as_text!(
     SocketAddr: ToString::to_string,
     ipnet::IpNet: ToString::to_string,

@@ -11,7 +11,7 @@ use sqlx::{
 use super::numeric;
 use crate::{
     account, asset::Network, deposit, invoice, ledger, legacy, link, mail, merchant,
-    money::BaseUnits, payout, subscription, webhook, x402,
+    money::BaseUnits, payout, subscription, sweep, webhook, x402,
 };
 
 macro_rules! decoded_from_text {
@@ -51,6 +51,7 @@ decoded_from_text! {
     payout::listed::ListedState,
     subscription::Interval,
     subscription::State,
+    sweep::State,
     webhook::Channel,
     webhook::event::EventKind,
     webhook::retry::DeliveryState,

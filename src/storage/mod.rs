@@ -67,6 +67,7 @@ pub mod statement;
 pub mod subscription_lists;
 pub mod subscription_reminders;
 pub mod subscriptions;
+pub mod sweeps;
 pub mod till_charges;
 pub mod tills;
 pub mod time_zones;

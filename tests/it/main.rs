@@ -25,6 +25,7 @@ mod rate;
 mod sdk;
 mod sight;
 mod subscription;
+mod sweep;
 mod tidy;
 mod till;
 mod worker;

@@ -99,6 +99,12 @@ const OPERATORS: &[Page] = &[
         "docs/getting-started.md"
     ),
     page!("operating", "Operating", "from zero to mainnet", "docs/operating.md"),
+    page!(
+        "collecting",
+        "Where is my money",
+        "addresses, books and the treasury",
+        "docs/collecting.md"
+    ),
     page!("networks", "Networks", "what is proven on each", "docs/networks.md"),
     page!("benchmarks", "Benchmarks", "", "docs/benchmarks.md"),
     page!("fault-report", "Fault report", "", "docs/fault-report.md"),

@@ -39,6 +39,8 @@ pub(crate) enum Purpose {
     Orders,
     /// Payments that merchants sign themselves.
     Merchants,
+    /// Collected deposits, which are signed where the cold seed is.
+    Sweeps,
 }
 
 /// One network's nodes.
@@ -205,9 +207,11 @@ impl Gateway {
         let Some(family) = PayoutFamily::of(network) else { return Ok(None) };
         let chain = self.config.chain(network);
         let (payer, nodes) = match (chain.source, family, purpose) {
-            // The simulated chain has no outputs that a merchant could spend.
+            // The simulated chain has no outputs that a merchant could spend, and nothing to
+            // collect.
             (ChainSourceKind::Off, ..)
-            | (ChainSourceKind::Simulated, PayoutFamily::Utxo, Purpose::Merchants) => {
+            | (ChainSourceKind::Simulated, PayoutFamily::Utxo, Purpose::Merchants)
+            | (ChainSourceKind::Simulated, _, Purpose::Sweeps) => {
                 return Ok(None);
             }
             (ChainSourceKind::Simulated, ..) => {
@@ -234,7 +238,7 @@ impl Gateway {
             PayoutFamily::Evm => {
                 let payer = EvmPayer::new(network, url, chain.chain_id)?;
                 Payer::Evm(match purpose {
-                    Purpose::Orders => payer,
+                    Purpose::Orders | Purpose::Sweeps => payer,
                     Purpose::Merchants => payer.with_deadline(ANSWER_WITHIN),
                 })
             }
@@ -244,6 +248,7 @@ impl Gateway {
                 Payer::Utxo(Box::new(match purpose {
                     Purpose::Orders => payer,
                     Purpose::Merchants => payer.for_merchants(ANSWER_WITHIN),
+                    Purpose::Sweeps => payer.for_sweeps(),
                 }))
             }
         })

@@ -2,8 +2,8 @@
 //! (BIP-44, BIP-84).
 //!
 //! Invoices have account 0, payouts account 1, and the wallet that fronts gas account 2. Account 3
-//! pays the gas of x402. Whoever may spend has a seed of their own as well: the seed of the
-//! invoices can stay cold.
+//! pays the gas of x402, account 4 that of collecting. Whoever may spend has a seed of their own as
+//! well: the seed of the invoices can stay cold.
 
 use bip32::{DerivationPath, Prefix, XPrv};
 
@@ -20,6 +20,8 @@ pub enum Account {
     Gas,
     /// The wallet that pays the gas of x402's settlements.
     X402,
+    /// The wallet that pays the gas of tokens that are collected; its seed is the invoices'.
+    Sweeps,
 }
 
 impl Account {
@@ -29,6 +31,7 @@ impl Account {
             Self::Payouts => 1,
             Self::Gas => 2,
             Self::X402 => 3,
+            Self::Sweeps => 4,
         }
     }
 
@@ -39,6 +42,7 @@ impl Account {
             Self::Payouts => "payouts",
             Self::Gas => "gas",
             Self::X402 => "x402",
+            Self::Sweeps => "sweeps",
         }
     }
 
@@ -138,7 +142,9 @@ mod tests {
         let seed = hex::decode(sandbox::seed()).unwrap();
         let mut seen = std::collections::HashSet::new();
         for family in FAMILIES {
-            for account in [Account::Invoices, Account::Payouts, Account::Gas, Account::X402] {
+            for account in
+                [Account::Invoices, Account::Payouts, Account::Gas, Account::X402, Account::Sweeps]
+            {
                 let xpub = account.xpub(&seed, family, Realm::Main).unwrap();
                 let public = AccountKey::parse(family, &xpub).unwrap();
                 let private = account.receiving(&seed, family, Realm::Main).unwrap();

@@ -54,7 +54,7 @@ impl PublicKeys {
 
 fn row(seeds: &Seeds, account: Account, family: Family, realm: Realm) -> Option<PublicKey> {
     let seed = match account {
-        Account::Invoices => &seeds.invoices,
+        Account::Invoices | Account::Sweeps => &seeds.invoices,
         Account::Payouts | Account::Gas => &seeds.payouts,
         Account::X402 => seeds.x402.as_ref()?,
     };

@@ -122,8 +122,7 @@ impl Restore {
     fn run(self) -> anyhow::Result<Answer> {
         keys_files::make_empty(&self.target.dir)?;
         let sealing = Some(sealing_keys()?);
-        let ask = format!("the {WORDS} words, in one line, which is not shown:");
-        let words = Phrase::parse(&typed(&ask, Echo::Off)?)?;
+        let words = typed_words()?;
         let made = Made::of(&seeds(&words)?, &self.target, sealing.as_ref())?;
         made.write(&self.target.dir)
     }
@@ -256,6 +255,12 @@ impl Drop for Hidden {
         // Nothing can be done about a terminal that is gone.
         let _: rustix::io::Result<()> = tcsetattr(io::stdin(), OptionalActions::Now, &self.0);
     }
+}
+
+/// Reads the words from stdin; a terminal does not show them.
+pub fn typed_words() -> anyhow::Result<Phrase> {
+    let ask = format!("the {WORDS} words, in one line, which is not shown:");
+    Ok(Phrase::parse(&typed(&ask, Echo::Off)?)?)
 }
 
 /// Reads secret text from stdin: a line from a terminal, everything from elsewhere.

@@ -42,7 +42,8 @@ Examples:
 
 const BALANCE: &str = concat!(
     "\
-Accounts: merchant:ID, late:ID, foreign:ID, payout:ID, treasury, custody:NETWORK, gas:NETWORK.
+Accounts: merchant:ID, late:ID, foreign:ID, payout:ID, treasury, custody:NETWORK, treasury_custody:NETWORK,
+gas:NETWORK, x402_gas:NETWORK, sweep_gas:NETWORK.
 
 Examples:
   gatewayctl ledger balance merchant:0192f0c1-2a3b-7c4d-8e5f-0123456789ab

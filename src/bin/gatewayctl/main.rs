@@ -52,6 +52,11 @@ mod settings;
 mod setup;
 mod simulate;
 mod story;
+mod sweep;
+mod sweep_files;
+mod sweep_shown;
+mod sweep_sign;
+mod sweep_words;
 mod watch;
 mod words;
 mod x402;
@@ -144,6 +149,9 @@ enum Command {
     /// Look at mass payouts, hold and release them, stop all signing
     #[command(subcommand)]
     Payouts(payouts::Payouts),
+    /// Collect what invoices received at the treasury's addresses, signed where the cold seed is
+    #[command(subcommand)]
+    Sweep(sweep::Sweep),
     /// Look at payments of programs (x402), stop and resume their signing
     #[command(subcommand)]
     X402(x402::X402),
@@ -176,12 +184,17 @@ enum Command {
 impl Command {
     const fn limit(&self) -> Duration {
         match self {
-            Self::Migrate | Self::Secrets(_) | Self::Reports(_) | Self::Ledger(_) => {
-                MIGRATION_LIMIT
-            }
             // Twenty deliveries, each with the channel's own limit.
             Self::Demo(_) | Self::CheckReceiver(_) => DEMO_LIMIT,
-            Self::Listen(_) | Self::Payouts(payouts::Payouts::Watch(_)) => WATCH_LIMIT,
+            Self::Listen(_)
+            | Self::Payouts(payouts::Payouts::Watch(_))
+            | Self::Sweep(sweep::Sweep::Send(_)) => WATCH_LIMIT,
+            // Planning asks the nodes about every address.
+            Self::Migrate
+            | Self::Secrets(_)
+            | Self::Reports(_)
+            | Self::Ledger(_)
+            | Self::Sweep(_) => MIGRATION_LIMIT,
             Self::Topology(_)
             | Self::Database(_)
             | Self::Doctor(_)
@@ -228,6 +241,8 @@ impl Command {
             Self::Payouts(payouts::Payouts::SealSeed(seal)) => seal.run(),
             Self::Payouts(payouts::Payouts::Accounts(wallet)) => wallet.accounts(),
             Self::Payouts(command) => command.run(&open().await?, json).await,
+            // Signing runs where the seed is.
+            Self::Sweep(command) => command.run().await,
             Self::X402(command) => command.run(&open().await?).await,
             Self::Currency(command) => command.run(&open().await?).await,
             Self::Ledger(command) => command.run(&open().await?).await,

@@ -25,6 +25,8 @@ const LAYERS: &[&[&str]] = &[
     // Above mass payouts: the check of recipients and the broadcast of signed bytes are the same
     // for both. A settlement is an EIP-1559 transaction too.
     &["nc_payout", "x402"],
+    // A token of an address without gas is collected by an authorization, as programs pay.
+    &["sweep"],
     // `/legacy` tells of invoices and payouts to old clients, as webhooks do to others.
     &["webhook", "accounting", "legacy"],
     // Above webhooks: attempts have the same states and outcomes.

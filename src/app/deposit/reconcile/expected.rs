@@ -14,6 +14,7 @@ use crate::{
         PgConnection, StorageError,
         balances::{self, DueAddress},
         payouts::held::{self, Moved},
+        sweeps,
     },
 };
 
@@ -22,7 +23,9 @@ pub(super) struct Expected {
     network: Network,
     received: HashMap<(Uuid, String), BaseUnits>,
     moved: HashMap<(Uuid, String), Moved>,
-    /// Addresses with payments that are not final, whose cost is therefore still unknown.
+    /// Amounts that sweeps took, their fees included.
+    swept: HashMap<(Uuid, String), BaseUnits>,
+    /// Addresses with payments or sweeps that are not final, whose cost is therefore still unknown.
     moving: HashSet<Uuid>,
 }
 
@@ -38,11 +41,13 @@ impl Expected {
         let orders: Vec<_> = orders.map(|address| address.id).collect();
         // Pending payments are read first: a payment that ends between the two queries is counted,
         // and one that begins has not reached that height.
-        let moving = held::moving(connection, &orders).await?;
+        let mut moving = held::moving(connection, &orders).await?;
+        moving.extend(sweeps::held::moving(connection, network, &ids).await?);
         let coin = Catalogue::get().native(network).token_id();
         let moved = held::moved(connection, network, &coin, &orders, height).await?;
+        let swept = sweeps::held::taken(connection, network, &coin, &ids, height).await?;
         let received = balances::received(connection, network, &ids, height).await?;
-        Ok(Self { network, received, moved, moving })
+        Ok(Self { network, received, moved, swept, moving })
     }
 
     /// The expected balance; `None` if it is unknown at this moment.
@@ -53,9 +58,10 @@ impl Expected {
         let key = (address.id, currency.token_id());
         let received = self.received.get(&key).copied().unwrap_or(BaseUnits::ZERO);
         let moved = self.moved.get(&key).copied().unwrap_or_default();
+        let swept = self.swept.get(&key).copied().unwrap_or(BaseUnits::ZERO);
         let came = [self.start(currency, address), moved.came];
         let sum = came.into_iter().fold(received, BaseUnits::saturating_add);
-        Some(sum.remaining_after(moved.went))
+        Some(sum.remaining_after(moved.went.saturating_add(swept)))
     }
 
     /// Balance of the address before it was given out; only for the coin of the network it was

@@ -203,7 +203,7 @@ impl UtxoPayer {
         })
     }
 
-    async fn unspent(
+    pub(super) async fn unspent(
         &self,
         outpoints: &[String],
     ) -> Result<Vec<Option<Box<RawValue>>>, ChainError> {

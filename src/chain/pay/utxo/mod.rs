@@ -10,6 +10,7 @@ mod fees;
 mod history;
 mod merchants;
 mod search;
+mod sweeps;
 
 use bitcoin::{Transaction, Txid, consensus::encode};
 use k256::ecdsa::SigningKey;

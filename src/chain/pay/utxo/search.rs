@@ -19,6 +19,7 @@ use crate::{
     storage::{
         StorageError, nc_payouts,
         payouts::coins::{self, Search},
+        sweeps,
     },
 };
 
@@ -29,6 +30,8 @@ pub enum Book {
     Orders,
     /// Payouts that merchants sign.
     Merchants,
+    /// Collected deposits, which the cold seed signs.
+    Sweeps,
 }
 
 const TIP: &str = "getblockcount";
@@ -248,7 +251,10 @@ async fn load(payer: &UtxoPayer, payment: &Wanted) -> Result<Option<Search>, Cha
             (Book::Merchants, Some(hash)) => {
                 nc_payouts::coins::search(&mut connection, network, sender, hash).await
             }
-            (Book::Merchants, None) => Ok(None),
+            (Book::Sweeps, Some(hash)) => {
+                sweeps::following::search(&mut connection, network, hash).await
+            }
+            (Book::Merchants | Book::Sweeps, None) => Ok(None),
         }
     };
     loading.await.map_err(|error| unreachable(payer, &error))
@@ -261,6 +267,7 @@ async fn save(payer: &UtxoPayer, search: &Search) -> Result<(), ChainError> {
         match payer.book {
             Book::Orders => coins::save_place(&mut connection, id, place).await,
             Book::Merchants => nc_payouts::coins::save_place(&mut connection, id, place).await,
+            Book::Sweeps => sweeps::following::save_place(&mut connection, id, place).await,
         }
     };
     saving.await.map_err(|error| unreachable(payer, &error))
