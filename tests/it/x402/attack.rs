@@ -6,9 +6,8 @@ use gateway::x402::{
     check::Signer,
 };
 use serde_json::json;
-use support::node::anvil::{call_data, word};
 
-use super::scene::{CENT, Payer, Scene, USDC, body, domain, with_scene};
+use super::scene::{CENT, Lie, Payer, Scene, USDC, body, domain, with_lying_scene, with_scene};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn one_merchant_cannot_settle_to_the_address_of_another() {
@@ -136,10 +135,10 @@ async fn payments_at_once_from_one_balance_cost_no_reverted_transaction() {
 /// believed; but a node may have left it out, so the payment has not failed either.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_that_lies_about_success_settles_nothing() {
-    with_scene(|scene| async move {
+    with_lying_scene(|scene| async move {
         let resource = scene.resource().await;
         let payer = scene.payer(7, CENT).await;
-        scene.call_token(&call_data("lie(bool)", &[word("1")])).await;
+        scene.lie(Lie::MovesNothing).await;
         let request = scene.request(&payer, &resource["accepts"][0], 1).await;
         let settled = scene.settle(&request).await;
         assert_eq!(settled["success"], false, "{settled}");
@@ -150,7 +149,7 @@ async fn a_token_that_lies_about_success_settles_nothing() {
         scene.until("it stays open", open, 1).await;
         assert_eq!(scene.booked().await, 0);
         // It keeps nobody else waiting.
-        scene.call_token(&call_data("lie(bool)", &[word("0")])).await;
+        scene.lie(Lie::No).await;
         let another = scene.request(&payer, &resource["accepts"][0], 2).await;
         assert_eq!(scene.settle(&another).await["success"], true);
         assert_eq!(scene.number(open).await, 1);

@@ -133,7 +133,7 @@ async fn a_role_killed_at_any_step_settles_every_payment_once() {
             drop(role);
             // Paid once, whatever was sent how often.
             let left = (20 - u128::from(count)) * CENT;
-            assert_eq!(anvil.tokens(USDC, &payer.address).await.unwrap(), left, "{moment}");
+            assert_eq!(anvil.balance_of(USDC, &payer.address).await.unwrap(), left, "{moment}");
             assert_eq!(anvil.nonce(&gas).await.unwrap(), u64::from(count));
         }
         drop(connection);

@@ -1,5 +1,7 @@
 //! A gateway whose Polygon is a node of the test, with USDC where every client expects it, a
-//! merchant who sells, and payers.
+//! merchant who sells, and payers: keys, and contracts with a key behind them.
+//!
+//! The token is Circle's own code ([`usdc`](support::node::usdc)), except where a test has it lie.
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,7 +16,10 @@ use gateway::{
 use k256::ecdsa::SigningKey;
 use serde_json::{Value, json};
 use support::{
-    node::anvil::{Anvil, Call, address_word, call_data, word},
+    node::{
+        anvil::{Anvil, Call, address_word, call_data, word},
+        usdc::place_usdc,
+    },
     server::{
         broker::eventually,
         stack::{Merchant, Stack, with_configured_stack},
@@ -62,12 +67,26 @@ impl Payer {
     }
 }
 
+#[derive(Clone, Copy)]
+pub enum Lie {
+    No,
+    MovesNothing,
+    LogsNothing,
+}
+
 pub fn domain() -> Domain {
     let token = gateway::payout::transfer::address_bytes(USDC).unwrap();
     Domain { name: "USD Coin".into(), version: "2".into(), chain_id: CHAIN_ID, token }
 }
 
 pub async fn node() -> Arc<Anvil> {
+    let anvil = Anvil::start(CHAIN_ID).await.unwrap();
+    place_usdc(&anvil, USDC, SUPPLY).await.unwrap();
+    Arc::new(anvil)
+}
+
+/// A node with a token of ours in the place of USDC, which can be told to lie.
+async fn lying_node() -> Arc<Anvil> {
     let anvil = Anvil::start(CHAIN_ID).await.unwrap();
     let token = anvil.deploy("Authorized").await.unwrap();
     anvil.place_token(&token, USDC, SUPPLY).await.unwrap();
@@ -102,7 +121,22 @@ pub async fn with_scene_set<F: Future<Output = ()>>(
         assert!(toml.contains(before), "{before}");
         toml = toml.replace(before, after);
     }
-    with_configured_stack(&toml, |stack| async move {
+    on_node(anvil, &toml, test).await;
+}
+
+/// The same with a token that can be told to lie ([`Scene::lie`]).
+pub async fn with_lying_scene<F: Future<Output = ()>>(test: impl FnOnce(Scene) -> F) {
+    let anvil = lying_node().await;
+    let toml = settings(anvil.url());
+    on_node(anvil, &toml, test).await;
+}
+
+async fn on_node<F: Future<Output = ()>>(
+    anvil: Arc<Anvil>,
+    toml: &str,
+    test: impl FnOnce(Scene) -> F,
+) {
+    with_configured_stack(toml, |stack| async move {
         stack.start_all();
         stack.lift_rate_limits().await;
         let merchant = stack.merchant().await;
@@ -185,8 +219,19 @@ impl Scene {
         assert_eq!(receipt["status"], "0x1");
     }
 
+    /// What the token of a lying scene does: all that it is asked for; nothing, with success; or
+    /// all, without a log of it.
+    pub async fn lie(&self, how: Lie) {
+        let how = word(match how {
+            Lie::No => "0",
+            Lie::MovesNothing => "1",
+            Lie::LogsNothing => "2",
+        });
+        self.call_token(&call_data("lie(uint8)", &[how])).await;
+    }
+
     pub async fn tokens(&self, address: &str) -> u128 {
-        self.anvil.tokens(USDC, address).await.unwrap()
+        self.anvil.balance_of(USDC, address).await.unwrap()
     }
 
     /// The time of the newest block: authorizations are compared with it and with the database's.

@@ -2,18 +2,15 @@
 //! the chain.
 
 use serde_json::{Value, json};
+use support::node::anvil::{address_word, call_data};
 
-use super::scene::{CENT, Scene, USDC, with_scene};
+use super::scene::{CENT, Scene, with_scene};
 
 /// A wallet that takes every signature for its own, and one that takes none.
 const SAYS_YES: &str = "0x631626ba7e60e01b60005260206000f3";
 const SAYS_NO: &str = "0x60206000f3";
-/// A token with balances and without used nonces, which refuses every transfer.
-const PAUSED: &str = "0x60003560e01c806370a0823114601f5763e94a010214602d57\
-    60006000fd005b63ffffffff60005260206000f35b60206000f3";
-
 /// The reason for which verifying and settling refuse a request, without a row for it.
-async fn refused_by_both(scene: &Scene, request: &Value) -> String {
+pub(super) async fn refused_by_both(scene: &Scene, request: &Value) -> String {
     let before = scene.number("select count(*) from x402_settlement").await;
     let verdict = scene.verify(request).await;
     assert_eq!(verdict["isValid"], false, "{verdict}");
@@ -103,9 +100,17 @@ async fn what_the_token_refuses_is_told_before_a_settlement_is_stored() {
         let resource = scene.resource().await;
         let payer = scene.payer(7, CENT).await;
         let request = scene.request(&payer, &resource["accepts"][0], 1).await;
-        scene.anvil.rpc("anvil_setCode", json!([USDC, PAUSED])).await.unwrap();
-        let settled = scene.settle(&request).await;
-        assert_eq!(settled["errorReason"], "invalid_transaction_state", "{settled}");
+        let refused = async |why: &str| {
+            let settled = scene.settle(&request).await;
+            assert_eq!(settled["errorReason"], "invalid_transaction_state", "{settled}");
+            assert!(settled["errorMessage"].as_str().unwrap().contains(why), "{settled}");
+        };
+        scene.call_token(&call_data("pause()", &[])).await;
+        refused("Pausable: paused").await;
+        scene.call_token(&call_data("unpause()", &[])).await;
+        let listed = [address_word(&payer.address)];
+        scene.call_token(&call_data("blacklist(address)", &listed)).await;
+        refused("Blacklistable: account is blacklisted").await;
         assert_eq!(scene.number("select count(*) from x402_settlement").await, 0);
         assert_eq!(scene.anvil.nonce(&scene.gas).await.unwrap(), 0);
     })

@@ -150,6 +150,12 @@ impl Anvil {
         read_word(&self.rpc("eth_getStorageAt", params).await?)
     }
 
+    /// Asks the token itself: of one that we did not write the storage has another form.
+    pub async fn balance_of(&self, token: &str, address: &str) -> Result<u128> {
+        let data = call_data("balanceOf(address)", &[address_word(address)]);
+        read_word(&self.rpc("eth_call", json!([{ "to": token, "data": data }, "latest"])).await?)
+    }
+
     pub async fn nonce(&self, address: &str) -> Result<u64> {
         let count = self.rpc("eth_getTransactionCount", json!([address, "latest"])).await?;
         Ok(u64::try_from(read_word(&count)?)?)

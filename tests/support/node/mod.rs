@@ -16,3 +16,4 @@ pub mod stub_node;
 pub mod surfpool;
 pub mod thornode;
 pub mod ton;
+pub mod usdc;
