@@ -28,11 +28,11 @@ pub fn nonce(text: &str) -> Option<Word> {
     Some(Word::new(bytes))
 }
 
-/// Reads a signature: `0x` and hex digits. Its length decides nothing here: wallets that are
-/// contracts have signatures of their own.
-pub fn signature(text: &str) -> Option<Vec<u8>> {
+/// Reads a signature: `0x` and hex digits, of at most `most` bytes. Its length decides nothing
+/// here: wallets that are contracts have signatures of their own.
+pub(super) fn signature(text: &str, most: usize) -> Option<Vec<u8>> {
     let digits = text.strip_prefix("0x")?;
-    if digits.len() > 2 * SIGNATURE_BYTES_MAX {
+    if digits.len() > 2 * most {
         return None;
     }
     hex::decode(digits).ok()
@@ -113,10 +113,11 @@ pub(super) mod tests {
 
     #[test]
     fn a_signature_of_any_length_is_read_up_to_a_bound() {
+        let signature = |text: &str| signature(text, 1_024);
         assert_eq!(signature("0x"), Some(vec![]));
         assert_eq!(signature("0x00ff"), Some(vec![0, 255]));
         let longest = format!("0x{}", "00".repeat(1_024));
-        assert_eq!(signature(&longest), Some(vec![0; SIGNATURE_BYTES_MAX]));
+        assert_eq!(signature(&longest), Some(vec![0; 1_024]));
         for text in ["", "00ff", "0x0", "0xzz", &format!("{longest}00")] {
             assert_eq!(signature(text), None);
         }

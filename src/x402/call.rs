@@ -16,6 +16,8 @@ const BY_CONTRACT: [u8; 4] = [0xcf, 0x09, 0x29, 0x95];
 const STATE: [u8; 4] = [0xe9, 0x4a, 0x01, 0x02];
 /// `balanceOf(address)` of ERC-20.
 const BALANCE: [u8; 4] = [0x70, 0xa0, 0x82, 0x31];
+/// `isValidSignature(bytes32,bytes)` of EIP-1271, which is what a contract answers for yes, too.
+const IS_VALID: [u8; 4] = [0x16, 0x26, 0xba, 0x7e];
 /// `name()` and `version()`.
 pub const NAME: [u8; 4] = [0x06, 0xfd, 0xde, 0x03];
 pub const VERSION: [u8; 4] = [0x54, 0xfd, 0x4d, 0x50];
@@ -52,14 +54,16 @@ pub fn data(authorization: &Authorization, signature: &[u8], signer: Signer) -> 
             let v = Word::from(u64::from(v));
             [&BY_KEY[..], &fields, v.bytes(), r.bytes(), s.bytes()].concat()
         }
-        None => {
-            let count = |n: usize| Word::from(u128::try_from(n).unwrap_or(u128::MAX));
-            let (offset, length) = (count((FIELDS + 1) * WORD), count(signature.len()));
-            let padding = vec![0; signature.len().next_multiple_of(WORD) - signature.len()];
-            let head = [&BY_CONTRACT[..], &fields, offset.bytes(), length.bytes()].concat();
-            [head.as_slice(), signature, &padding].concat()
-        }
+        None => with_bytes(&[&BY_CONTRACT[..], &fields].concat(), FIELDS, signature),
     }
+}
+
+/// A call of `words` words whose last argument is `bytes`.
+fn with_bytes(call: &[u8], words: usize, bytes: &[u8]) -> Vec<u8> {
+    let count = |n: usize| Word::from(u128::try_from(n).unwrap_or(u128::MAX));
+    let (offset, length) = (count((words + 1) * WORD), count(bytes.len()));
+    let padding = vec![0; bytes.len().next_multiple_of(WORD) - bytes.len()];
+    [call, offset.bytes(), length.bytes(), bytes, &padding].concat()
 }
 
 /// The token and the authorization of a transaction that [`data`] made; `None` for any other.
@@ -106,9 +110,28 @@ pub fn signature(data: &[u8], authorization: &Authorization) -> Option<(Signer, 
     is_exact.then_some((signer, signature))
 }
 
+/// Returns whether data that [`data`] made has the token ask the payer's contract.
+pub fn is_by_contract(data: &[u8]) -> bool {
+    data.starts_with(&BY_CONTRACT)
+}
+
 /// Data of the question whether a payer has used a nonce.
 pub fn state_data(payer: &[u8; 20], nonce: &Word) -> Vec<u8> {
     [&STATE[..], &of_address(payer), nonce.bytes()].concat()
+}
+
+/// Data of the question whether a payer's contract takes a signature of a digest for his.
+pub fn is_valid_signature(digest: &[u8; WORD], signature: &[u8]) -> Vec<u8> {
+    with_bytes(&[&IS_VALID[..], digest].concat(), 1, signature)
+}
+
+/// Returns whether a contract answered yes to that. The token compares the whole word.
+pub fn says_valid(returned: &[u8]) -> bool {
+    returned.get(..WORD).and_then(|word| word.strip_prefix(&IS_VALID)).is_some_and(is_zero)
+}
+
+fn is_zero(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| *byte == 0)
 }
 
 /// Data of the question for a payer's balance.
@@ -156,6 +179,7 @@ mod tests {
             (format!("transferWithAuthorization({fields},bytes)"), BY_CONTRACT),
             ("authorizationState(address,bytes32)".to_owned(), STATE),
             ("balanceOf(address)".to_owned(), BALANCE),
+            ("isValidSignature(bytes32,bytes)".to_owned(), IS_VALID),
             ("name()".to_owned(), NAME),
             ("version()".to_owned(), VERSION),
         ] {
@@ -230,6 +254,19 @@ mod tests {
         // A parity in another spelling than the token's.
         by_key[4 + 7 * WORD - 1] = 1;
         assert_eq!(signature(&by_key, &example()), None);
+    }
+
+    /// The same bytes as viem 2.45 makes of them.
+    #[test]
+    fn a_contract_is_asked_as_other_libraries_ask_it_and_says_yes_with_a_whole_word() {
+        let asked = "1626ba7e070707070707070707070707070707070707070707070707070707070707070700000000000000000000000000000000000000000000000000000000000000400000000000000000000000000000000000000000000000000000000000000046010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101010101010000000000000000000000000000000000000000000000000000";
+        assert_eq!(hex::encode(is_valid_signature(&[7; 32], &[1; 70])), asked);
+        let yes = [&IS_VALID[..], &[0; 28]].concat();
+        assert!(says_valid(&yes) && says_valid(&[&yes[..], &[9; 32]].concat()));
+        let other_end = [&IS_VALID[..], &[0; 27], &[1]].concat();
+        for no in [&[][..], &IS_VALID, &yes[..31], &[0; 32], &other_end] {
+            assert!(!says_valid(no), "{no:?}");
+        }
     }
 
     #[test]

@@ -89,9 +89,10 @@ pub fn check(payment: &Payment, terms: &Terms, place: &Place<'_>) -> Result<Sign
     if signed.to != terms.pay_to {
         return Err(Reason::Recipient);
     }
-    let signer = KeySignature::read(&payment.signature)
+    let key = KeySignature::read(&payment.signature.bytes)
         .and_then(|signature| domain.signer(signed, &signature));
-    let signer = if signer == Some(signed.from) { Signer::Key } else { Signer::Contract };
+    let is_key = key == Some(signed.from) && !payment.signature.is_wrapped;
+    let signer = if is_key { Signer::Key } else { Signer::Contract };
     window(signed, place.now, place.seconds_left_min)?;
     if signed.value != Word::from(terms.amount.get()) {
         return Err(Reason::Value);
@@ -184,8 +185,11 @@ mod tests {
         // Another field than the signed one: no key's signature any more.
         let nonce = |request: &mut Request| request.payment.authorization.nonce = 7_u64.into();
         assert_eq!(verdict(nonce), [Ok(Signer::Contract); 2]);
-        let cut = |request: &mut Request| request.payment.signature.truncate(64);
+        let cut = |request: &mut Request| request.payment.signature.bytes.truncate(64);
         assert_eq!(verdict(cut), [Ok(Signer::Contract); 2]);
+        // A wrapper speaks for a contract, even around the signature of a key.
+        let wrapped = |request: &mut Request| request.payment.signature.is_wrapped = true;
+        assert_eq!(verdict(wrapped), [Ok(Signer::Contract); 2]);
     }
 
     #[test]

@@ -10,6 +10,20 @@ const MICRO: u64 = 1_000_000;
 /// wanted or not, leave the rest to others.
 const MERCHANT_PART: u64 = 2;
 
+/// Payments of one contract within an hour that may be reverted at our expense. It can say yes to a
+/// question and no to a transaction, as often as its owner signs, and another contract costs him
+/// as much as such transactions cost us. A key has its payments reverted by transactions of its own
+/// alone, or by a network that stands still.
+const REVERTED_MAX: i64 = 3;
+pub const TOO_OFTEN_REVERTED: &str =
+    "payments of this wallet were reverted lately at the gateway's expense; try again in an hour";
+
+/// Returns whether so many payments of a contract were reverted within an hour that no further one
+/// is taken.
+pub const fn is_too_often_reverted(within_an_hour: i64) -> bool {
+    within_an_hour >= REVERTED_MAX
+}
+
 /// The operator's limits, in whole USD.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {

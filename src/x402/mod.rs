@@ -3,10 +3,10 @@
 //!
 //! [`name`] reads the names of networks, [`wire`] the bodies and headers of both versions of the
 //! protocol and [`answer`] writes ours. [`authorization`] is what a payer signs (EIP-3009),
-//! [`eip712`] its digest and the recovery of the signer, [`call`] the transaction that carries it
-//! out. [`check`] decides whether a payment is valid, [`gas`] whether its gas is within the limits,
-//! [`settlement`] every state of carrying it out, and [`resource`] is a merchant's entry in the
-//! catalogue.
+//! [`eip712`] its digest and the recovery of the signer, [`wrapped`] the signatures of wallets that
+//! may have no code (EIP-6492), [`call`] the transaction that carries it out. [`check`] decides
+//! whether a payment is valid, [`gas`] whether its gas is within the limits, [`settlement`] every
+//! state of carrying it out, and [`resource`] is a merchant's entry in the catalogue.
 
 pub mod answer;
 pub mod authorization;
@@ -20,6 +20,7 @@ pub mod resource;
 pub mod settlement;
 pub mod wire;
 mod word;
+pub mod wrapped;
 
 pub use reason::Reason;
 pub use word::Word;

@@ -9,6 +9,9 @@ vocabulary! {
     pub enum Reason: "reason of x402" {
         InsufficientFunds = "insufficient_funds",
         Signature = "invalid_exact_evm_payload_signature",
+        /// A wallet without code signed (EIP-6492). Of the list of version 1, whose clients know no
+        /// word that is not in it; version 2 has none.
+        Undeployed = "invalid_exact_evm_payload_undeployed_smart_wallet",
         ValidAfter = "invalid_exact_evm_payload_authorization_valid_after",
         ValidBefore = "invalid_exact_evm_payload_authorization_valid_before",
         Value = "invalid_exact_evm_payload_authorization_value_mismatch",

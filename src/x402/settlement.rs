@@ -35,13 +35,22 @@ pub enum Event {
     Reverted,
     /// Another transaction used its nonce for good, so it can never be mined.
     Displaced,
+    /// Its transaction is final and shows no movement, and an operator saw that there was none.
+    GivenUp,
     /// The block in which it had ended was replaced by a reorg.
     Reorged,
 }
 
 impl Event {
-    pub const ALL: [Self; 6] =
-        [Self::Signed, Self::Refused, Self::Moved, Self::Reverted, Self::Displaced, Self::Reorged];
+    pub const ALL: [Self; 7] = [
+        Self::Signed,
+        Self::Refused,
+        Self::Moved,
+        Self::Reverted,
+        Self::Displaced,
+        Self::GivenUp,
+        Self::Reorged,
+    ];
 }
 
 /// The state after an event. One that cannot follow leaves the state as it is: it was reported
@@ -52,9 +61,12 @@ pub const fn after(state: State, event: Event) -> State {
         (State::Verified, Event::Signed) => State::Submitted,
         (State::Verified, Event::Refused) => State::Failed,
         (State::Submitted, Event::Moved) => State::Settled,
-        (State::Submitted, Event::Reverted | Event::Displaced) => State::Failed,
+        (State::Submitted, Event::Reverted | Event::Displaced | Event::GivenUp) => State::Failed,
         (State::Settled | State::Failed, Event::Reorged) => State::Submitted,
-        (State::Verified, Event::Moved | Event::Reverted | Event::Displaced | Event::Reorged)
+        (
+            State::Verified,
+            Event::Moved | Event::Reverted | Event::Displaced | Event::GivenUp | Event::Reorged,
+        )
         | (State::Submitted, Event::Signed | Event::Refused | Event::Reorged)
         | (State::Settled | State::Failed, _) => state,
     }
@@ -72,14 +84,15 @@ mod tests {
 
     #[test]
     fn every_state_after_every_event() {
-        use Event::{Displaced, Moved, Refused, Reorged, Reverted, Signed};
+        use Event::{Displaced, GivenUp, Moved, Refused, Reorged, Reverted, Signed};
         use State::{Failed, Settled, Submitted, Verified};
-        assert_eq!(Event::ALL, [Signed, Refused, Moved, Reverted, Displaced, Reorged]);
+        let all = [Signed, Refused, Moved, Reverted, Displaced, GivenUp, Reorged];
+        assert_eq!(Event::ALL, all);
         let table = [
-            (Verified, [Submitted, Failed, Verified, Verified, Verified, Verified]),
-            (Submitted, [Submitted, Submitted, Settled, Failed, Failed, Submitted]),
-            (Settled, [Settled, Settled, Settled, Settled, Settled, Submitted]),
-            (Failed, [Failed, Failed, Failed, Failed, Failed, Submitted]),
+            (Verified, [Submitted, Failed, Verified, Verified, Verified, Verified, Verified]),
+            (Submitted, [Submitted, Submitted, Settled, Failed, Failed, Failed, Submitted]),
+            (Settled, [Settled, Settled, Settled, Settled, Settled, Settled, Submitted]),
+            (Failed, [Failed, Failed, Failed, Failed, Failed, Failed, Submitted]),
         ];
         assert_eq!(table.len(), State::ALL.len());
         for (state, ends) in table {

@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use super::{
     Reason, SCHEME, Version,
-    authorization::{self, Authorization, Texts},
+    authorization::{Authorization, Texts},
     name,
+    wrapped::Signature,
 };
 use crate::{money::BaseUnits, payout::transfer::address_bytes};
 
@@ -32,7 +33,7 @@ pub struct Payment {
     pub version: Version,
     pub chain_id: u64,
     pub authorization: Authorization,
-    pub signature: Vec<u8>,
+    pub signature: Signature,
     /// The requirements that the payer says to have accepted; version 2 alone names them.
     pub accepted: Option<Terms>,
 }
@@ -181,7 +182,7 @@ fn payment(value: Value) -> Result<Payment, Reason> {
         nonce: &raw.nonce,
     };
     let authorization = Authorization::read(&texts).ok_or(Reason::Payload)?;
-    let signature = authorization::signature(&exact.signature).ok_or(Reason::Signature)?;
+    let signature = Signature::read(&exact.signature).ok_or(Reason::Signature)?;
     Ok(Payment { version, chain_id, authorization, signature, accepted })
 }
 

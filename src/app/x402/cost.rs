@@ -24,6 +24,9 @@ const KEPT_FOR: Duration = Duration::from_secs(3);
 /// Atoms of a price in a millionth of a USD.
 const ATOMS_OF_MICRO: u128 = 1_000_000_000_000;
 
+/// Gas of a usual settlement of USDC, by a key.
+pub(super) const GAS_OF_ONE: u128 = 90_000;
+
 type Kept = Option<(Instant, HashMap<Network, u64>)>;
 
 /// The present costs, in millionths of a USD.
@@ -65,6 +68,15 @@ impl Gateway {
 
     /// The least that is settled now: what the operator says, or what it costs if that is more.
     pub(super) async fn x402_minimum(&self, token: &Token) -> Result<BaseUnits, StorageError> {
+        self.x402_minimum_of(token, GAS_OF_ONE).await
+    }
+
+    /// The same of a settlement that takes so much gas.
+    pub(super) async fn x402_minimum_of(
+        &self,
+        token: &Token,
+        gas: u128,
+    ) -> Result<BaseUnits, StorageError> {
         let cost = match self.x402.costs.kept(token.network) {
             Some(cost) => cost,
             None => {
@@ -75,8 +87,15 @@ impl Gateway {
                 cost
             }
         };
-        Ok(cost.map_or(token.minimum, |micros| token.minimum.max(units(micros, token))))
+        let cost = cost.map(|micros| units(of_gas(micros, gas), token));
+        Ok(cost.map_or(token.minimum, |cost| token.minimum.max(cost)))
     }
+}
+
+/// What so much gas costs where a usual settlement costs `micros`.
+fn of_gas(micros: u64, gas: u128) -> u64 {
+    let cost = u128::from(micros).saturating_mul(gas).div_ceil(GAS_OF_ONE);
+    u64::try_from(cost).unwrap_or(u64::MAX)
 }
 
 /// A cost in base units of a token that counts as one USD.
@@ -120,6 +139,14 @@ mod tests {
         let fee = Fee { tip: 1, data: 100, rate_least: 3, ..Fee::of(5) };
         assert_eq!(expected(fee, 10), BaseUnits::new(130));
         assert_eq!(expected(Fee::of(5), 10), BaseUnits::new(50));
+    }
+
+    #[test]
+    fn a_settlement_of_more_gas_costs_more() {
+        assert_eq!(of_gas(1_350, GAS_OF_ONE), 1_350);
+        assert_eq!(of_gas(1_350, 2 * GAS_OF_ONE), 2_700);
+        assert_eq!(of_gas(1, GAS_OF_ONE + 1), 2);
+        assert_eq!(of_gas(u64::MAX, u128::MAX), u64::MAX);
     }
 
     #[test]

@@ -31,6 +31,8 @@ use crate::{
     },
 };
 
+/// Alert of a transaction that succeeded and shows no payment; its subject is the settlement.
+pub(super) const UNEXPLAINED: &str = "x402_unexplained";
 /// Time without a block after which more is offered: a client waits for it.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -269,7 +271,7 @@ impl Gateway {
     ) -> Result<bool, X402Error> {
         let (kind, what) = match standing.seen {
             Seen::Unexplained { .. } => {
-                ("x402_unexplained", "succeeded without the token's log of the payment")
+                (UNEXPLAINED, "succeeded without the token's log of the payment")
             }
             Seen::Nowhere | Seen::Waiting | Seen::Mined { .. } | Seen::Displaced => {
                 ("x402_displaced", "lost its nonce to a transaction that is not ours")
@@ -278,8 +280,13 @@ impl Gateway {
         let has_no_log = matches!(standing.seen, Seen::Unexplained { moved: false, .. });
         let may_have_moved = has_no_log && may_be_used(token, settlement, payers).await?;
         let hash = settlement.versions.last().map_or("", |version| version.tx_hash.as_str());
-        let open = if may_have_moved { "; the nonce is used, so it stays open" } else { "" };
-        let detail = format!("{hash} on {} {what}{open}", token.network);
+        let detail = format!("{hash} on {} {what}", token.network);
+        let detail = if may_have_moved {
+            let id = settlement.id;
+            format!("{detail}; the nonce is used, so it stays open: gatewayctl x402 give-up {id}")
+        } else {
+            detail
+        };
         let mut tx = self.db.begin().await?;
         alerts::raise(&mut tx, kind, &settlement.id.to_string(), &detail).await?;
         if matches!(standing.seen, Seen::Unexplained { .. }) {
@@ -339,7 +346,7 @@ async fn end_displaced(
 
 /// Alerts to a settlement that was answered from a block which a reorg replaced, and failed later:
 /// afterwards the payer's money was gone, or his nonce, or ours.
-async fn alert_of_lost(
+pub(super) async fn alert_of_lost(
     tx: &mut PgConnection,
     settlement: &OpenSettlement,
     hash: &str,
@@ -358,7 +365,7 @@ fn count_end(token: &Token, result: &'static str, has_ended: bool) {
         .increment(u64::from(has_ended));
 }
 
-async fn book_gas(
+pub(super) async fn book_gas(
     tx: &mut PgConnection,
     token: &Token,
     settlement: &OpenSettlement,
@@ -378,7 +385,7 @@ async fn book_gas(
     ledger::book(tx, &entry).await
 }
 
-fn wanted(settlement: &OpenSettlement) -> Wanted {
+pub(super) fn wanted(settlement: &OpenSettlement) -> Wanted {
     let versions = &settlement.versions;
     Wanted {
         sender: settlement.sender.clone().unwrap_or_default(),
@@ -448,6 +455,7 @@ mod tests {
             height: None,
             answered_hash: None,
             sent_for_seconds: Some(3_600),
+            payer_reverted: 0,
             known_for_seconds: 3_600,
             now: 0,
             booked_as: Uuid::nil(),

@@ -9,6 +9,7 @@ pub(super) mod book;
 pub mod by_hand;
 mod cost;
 mod follow;
+mod give_up;
 pub mod health;
 pub mod lists;
 mod operate;
@@ -25,6 +26,7 @@ mod token;
 mod verify;
 mod wallet;
 
+pub use give_up::{GiveUpError, Unshown};
 pub use operate::{NetworkStanding, Standing};
 pub use paywall::{Paywall, PaywallError};
 pub use resources::{Page, ResourceError};

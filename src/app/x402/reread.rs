@@ -14,6 +14,7 @@ use crate::{
         call,
         check::{self, Signer, seconds_left_min},
         eip712::KeySignature,
+        gas,
     },
 };
 
@@ -58,6 +59,11 @@ pub(super) fn refusal(
     }
     if settlement.is_suspended {
         return Some((Reason::Settling, "the seller is suspended"));
+    }
+    if call::is_by_contract(&settlement.call)
+        && gas::is_too_often_reverted(settlement.payer_reverted)
+    {
+        return Some((Reason::Transaction, gas::TOO_OFTEN_REVERTED));
     }
     let now = u64::try_from(settlement.now).unwrap_or(0);
     let left = seconds_left_min(token.network);
@@ -162,6 +168,7 @@ mod tests {
             height: None,
             answered_hash: None,
             sent_for_seconds: None,
+            payer_reverted: 0,
             known_for_seconds: 0,
             now: i64::try_from(NOW).unwrap(),
             booked_as: Uuid::nil(),
@@ -210,7 +217,14 @@ mod tests {
         }
         // The token asks the payer's contract.
         let call = call::data(&signed, &[1; 70], Signer::Contract);
-        assert_eq!(reason(&row(&signed, call)), None);
+        assert_eq!(reason(&row(&signed, call.clone())), None);
+        // What it cost before, a key's payment may have cost for other reasons.
+        let reverted =
+            |call, payer_reverted| reason(&OpenSettlement { payer_reverted, ..row(&signed, call) });
+        assert_eq!(reverted(call.clone(), 2), None);
+        assert_eq!(reverted(call, 3), Some(Reason::Transaction));
+        let by_key = call::data(&signed, &signature(&signed), Signer::Key);
+        assert_eq!(reverted(by_key, 3), None);
     }
 
     #[test]

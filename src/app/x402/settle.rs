@@ -165,7 +165,7 @@ impl Gateway {
                 "other payments of this payer are under way",
             );
         }
-        let call = call::data(signed, &request.payment.signature, checked.signer);
+        let call = call::data(signed, &request.payment.signature.bytes, checked.signer);
         let new = NewSettlement {
             id: Uuid::now_v7(),
             merchant_id,

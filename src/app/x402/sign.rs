@@ -301,11 +301,12 @@ async fn covered<'a>(
     Ok(covered)
 }
 
-/// The gas of a call that is to be signed, or why it is not.
-fn usable(work: Work) -> Result<u128, String> {
+/// The gas of a call that is to be signed, or why it is not. A contract that decides about its
+/// payer's signature may take any amount.
+pub(super) fn usable(work: Work) -> Result<u128, String> {
     match work {
         Work::Units(gas) if gas <= u128::from(call::GAS_MAX) => Ok(gas),
-        Work::Units(_) => Err("the token asks for more gas than a transfer needs".to_owned()),
+        Work::Units(_) => Err(format!("the transfer takes more than {} gas", call::GAS_MAX)),
         Work::Refused(why) => Err(why),
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use uuid::Uuid;
 
-use super::{GasWallet, X402Error};
+use super::{GasWallet, X402Error, cost::GAS_OF_ONE};
 use crate::{
     app::Gateway,
     asset::Network,
@@ -140,9 +140,6 @@ impl Gateway {
         Ok(())
     }
 }
-
-/// Gas of a usual settlement of USDC.
-const GAS_OF_ONE: u128 = 90_000;
 
 #[cfg(test)]
 mod tests {

@@ -8,13 +8,13 @@ use std::{
 
 use uuid::Uuid;
 
-use super::{X402Error, settle::digest, token::Token};
+use super::{X402Error, settle::digest, sign::usable, token::Token};
 use crate::{
-    app::Gateway,
+    app::{Gateway, payout::payers::Payers},
     asset::Network,
     chain::{
         ChainError,
-        pay::{Call, Holdings, Work},
+        pay::{Call, Holdings},
     },
     invoice::Status,
     money::BaseUnits,
@@ -27,6 +27,7 @@ use crate::{
         authorization::{Authorization, spelt},
         call,
         check::{self, Place, Signer},
+        gas,
         settlement::State,
         wire::Request,
     },
@@ -41,6 +42,11 @@ const KEPT_MAX: usize = 10_000;
 /// Why an invoice takes no second payment: the first may still arrive.
 pub(super) const UNDER_WAY: &str =
     "another payment of this invoice waits for a block; repeat that request to get its outcome";
+
+/// Why a wallet without code pays nothing.
+const UNDEPLOYED: &str = "there is no contract at the payer's address yet, and no payment makes one here: deploy the wallet first";
+/// Why the signature of a wallet with code is none.
+const NOT_SIGNED: &str = "the contract at the payer's address does not accept this signature";
 
 /// The answer to a request.
 #[derive(Debug, Clone)]
@@ -159,7 +165,7 @@ impl Gateway {
         let mut connection = self.db.connection().await?;
         let found = rows::recipient(&mut connection, &pay_to, Some(asking)).await?;
         drop(connection);
-        let Found { now, recipient, known } = found;
+        let Found { now, recipient, known, reverted } = found;
         let place = Place {
             domain: &token.domain,
             minimum,
@@ -180,6 +186,9 @@ impl Gateway {
             return Ok(Err(Verdict::refused(Reason::Transaction, why)));
         }
         match self.payer_of(&token, request, signer, may_be_kept).await {
+            Ok(Ok((_, Signer::Contract))) if gas::is_too_often_reverted(reverted) => {
+                Ok(Err(Verdict::refused(Reason::Transaction, gas::TOO_OFTEN_REVERTED)))
+            }
             Ok(Ok((holdings, signer))) => Ok(Ok(Checked { token, recipient, signer, holdings })),
             Ok(Err(refused)) => Ok(Err(refused)),
             Err(X402Error::Storage(error)) => Err(error),
@@ -217,6 +226,9 @@ impl Gateway {
         };
         // The token asks the code at the payer's address and not his key, whichever signed.
         let signer = match (signer, holdings.has_code) {
+            (Signer::Contract, false) if request.payment.signature.is_wrapped => {
+                return Ok(Err(Verdict::refused(Reason::Undeployed, UNDEPLOYED)));
+            }
             (Signer::Contract, false) => return Ok(Err(Verdict::refused(Reason::Signature, ""))),
             (Signer::Key | Signer::Contract, true) => Signer::Contract,
             (Signer::Key, false) => Signer::Key,
@@ -228,19 +240,48 @@ impl Gateway {
         if holdings.balance < request.terms.amount {
             return Ok(Err(Verdict::refused(Reason::InsufficientFunds, "")));
         }
-        if signer == Signer::Contract || !may_be_kept {
-            let data = call::data(signed, &request.payment.signature, signer);
-            let ask = Call { to: token.domain.token, value: 0, data };
-            let sender = self.x402_gas_address().unwrap_or_else(|| spelt(&signed.to));
-            if let [Work::Refused(why)] = payers.gas(&sender, &[ask]).await?.as_slice() {
-                let reason = match signer {
-                    Signer::Contract => Reason::Signature,
-                    Signer::Key => Reason::Transaction,
-                };
-                return Ok(Err(Verdict::refused(reason, why.as_str())));
-            }
+        if (signer == Signer::Contract || !may_be_kept)
+            && let Some(refused) = self.tried(token, request, signer, &payers).await?
+        {
+            return Ok(Err(refused));
         }
         Ok(Ok((holdings, signer)))
+    }
+
+    /// Why the token's call would not be carried out as things are, if so. Of a contract's payment
+    /// the payer learns whether the contract refuses it or the token does.
+    async fn tried(
+        &self,
+        token: &Token,
+        request: &Request,
+        signer: Signer,
+        payers: &Payers,
+    ) -> Result<Option<Verdict>, X402Error> {
+        let (signed, signature) =
+            (&request.payment.authorization, &request.payment.signature.bytes);
+        let to = token.domain.token;
+        let ask = Call { to, value: 0, data: call::data(signed, signature, signer) };
+        let sender = self.x402_gas_address().unwrap_or_else(|| spelt(&signed.to));
+        let work = payers.gas(&sender, &[ask]).await?.into_iter().next();
+        let why = match work.map(usable) {
+            Some(Err(why)) => why,
+            Some(Ok(gas)) if signer == Signer::Contract => {
+                // What asking the contract takes is ours to pay, so it may ask for no more than is
+                // paid.
+                let least = self.x402_minimum_of(token, gas).await?;
+                let is_worth = request.terms.amount >= least;
+                return Ok((!is_worth).then(|| below(least)));
+            }
+            Some(Ok(_)) | None => return Ok(None),
+        };
+        if signer == Signer::Contract {
+            let node = payers.payer.evm().ok_or(X402Error::NotOffered)?;
+            let digest = token.domain.digest(signed);
+            if !node.contract_signed(&to, &signed.from, (&digest, signature)).await? {
+                return Ok(Some(Verdict::refused(Reason::Signature, NOT_SIGNED)));
+            }
+        }
+        Ok(Some(Verdict::refused(Reason::Transaction, why)))
     }
 }
 
@@ -309,16 +350,25 @@ fn why(reason: Reason, token: &Token, minimum: BaseUnits, request: &Request) -> 
         return String::new();
     }
     if request.terms.asset == token.domain.token && request.terms.amount < minimum {
-        return format!(
-            "the amount is below the minimum, {} base units: settling costs as much at present",
-            minimum.get()
-        );
+        return too_little(minimum);
     }
     format!(
         "asset must be {} and amount at least {} base units, as the payer accepted them",
         token.contract,
         minimum.get()
     )
+}
+
+fn too_little(minimum: BaseUnits) -> String {
+    let minimum = minimum.get();
+    format!(
+        "the amount is below the minimum, {minimum} base units: settling costs as much at present"
+    )
+}
+
+fn below(least: BaseUnits) -> Verdict {
+    let why = format!("{}, by a contract's signature", too_little(least));
+    Verdict::refused(Reason::Requirements, why)
 }
 
 /// The chain could not be asked. Its words may name our node, so they are logged and not told.

@@ -12,11 +12,17 @@ use gateway::{
     money::BaseUnits,
 };
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::{
+    failure::wrong_usage,
+    operator::Operator,
     render::{self, Answer, Cell, Tone},
     words::database,
 };
+
+/// Every token of x402 has as many.
+const USDC_DECIMALS: u32 = 6;
 
 const STATUS: &str = concat!(
     "\
@@ -47,6 +53,21 @@ Example:
     database!()
 );
 
+const GIVE_UP: &str = concat!(
+    "\
+For a payment that the alert x402_unexplained says stays open: its transaction is final and used the payer's nonce,
+and no node shows the token's log of it. Look the transaction up elsewhere first. The network's nodes are asked
+again: while any of them shows the payment, the balance of its address grew by it, or a deposit of it is known, it
+stays open. Else it fails, its gas is booked, and the payer may sign another; if the log appears after all, the
+deposit is booked as a payment without a settlement. The audit log keeps the name and the reason. Without --yes
+it only prints the effect.
+
+Examples:
+  gatewayctl x402 give-up 0198c5e2-0000-7000-8000-000000000001
+  gatewayctl x402 give-up 0198c5e2-0000-7000-8000-000000000001 --yes --reason 'no log on two explorers' --by ada",
+    database!()
+);
+
 #[derive(Subcommand)]
 pub enum X402 {
     /// Show payments that wait, stops, and the wallet that pays the gas
@@ -58,6 +79,9 @@ pub enum X402 {
     /// Sign them again
     #[command(after_help = RESUME)]
     Resume,
+    /// End a payment whose transaction shows neither that it paid nor that it failed
+    #[command(after_help = GIVE_UP)]
+    GiveUp(GiveUp),
 }
 
 #[derive(Args)]
@@ -65,6 +89,21 @@ pub struct Stop {
     /// Reason, shown to the operator that resumes
     #[arg(long, value_name = "TEXT")]
     reason: String,
+}
+
+#[derive(Args)]
+pub struct GiveUp {
+    /// The settlement's id, which the alert names
+    #[arg(value_name = "ID")]
+    id: Uuid,
+    /// How it is known that nothing was paid; needed with --yes
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    /// End it; without, only print the effect
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    by: Operator,
 }
 
 impl X402 {
@@ -81,7 +120,55 @@ impl X402 {
                 Ok(Answer::new(json!({ "stopped": reason }), text))
             }
             Self::Resume => resume(gateway).await,
+            Self::GiveUp(give_up) => give_up.run(gateway).await,
         }
+    }
+}
+
+impl GiveUp {
+    async fn run(self, gateway: &Gateway) -> anyhow::Result<Answer> {
+        let reason = self.reason.as_deref().map(str::trim).filter(|reason| !reason.is_empty());
+        let sure = match (self.yes, reason) {
+            (true, Some(reason)) => Some((self.by.name()?, reason)),
+            (true, None) => {
+                let why = "say how it is known that nothing was paid: --reason TEXT";
+                return Err(wrong_usage(why));
+            }
+            (false, _) => None,
+        };
+        let named = sure.as_ref().map(|(by, reason)| (by.as_str(), *reason));
+        let found = gateway.give_up_x402(self.id, named).await?;
+        let json = json!({
+            "settlement": found.id, "network": found.network.name(), "payer": found.payer, "pay_to": found.pay_to,
+            "amount_raw": found.amount.get().to_string(), "tx_hash": found.tx_hash, "height": found.height,
+            "balance_compared": found.is_compared, "was_answered": found.was_answered, "given_up": sure.is_some(),
+        });
+        let balance = if found.is_compared {
+            Cell::from("did not grow in that block")
+        } else {
+            let what = "not known any more: compare it by an explorer";
+            Cell::toned(what, Tone::Doubtful)
+        };
+        let answered = if found.was_answered {
+            Cell::toned("yes, so the seller may have delivered", Tone::Bad)
+        } else {
+            Cell::from("no")
+        };
+        let facts = render::facts(&[
+            ("payer", Cell::from(&found.payer)),
+            ("pays to", Cell::from(&found.pay_to)),
+            ("amount", found.amount.to_decimal(USDC_DECIMALS).into()),
+            ("transaction", format!("{} in block {}", found.tx_hash, found.height).into()),
+            ("log of the token", Cell::from("none is shown")),
+            ("balance of the address", balance),
+            ("answered as settled", answered),
+        ]);
+        let end = if sure.is_some() {
+            "It has failed, and its gas is booked. The payer may sign another."
+        } else {
+            "It would fail; nothing was changed. Do it with --yes --reason TEXT."
+        };
+        Ok(Answer::new(json, format!("{facts}\n{end}")))
     }
 }
 

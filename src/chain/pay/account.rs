@@ -18,9 +18,9 @@ const CALL: &str = "eth_call";
 const ESTIMATE: &str = "eth_estimateGas";
 /// `balanceOf(address)` of ERC-20.
 const BALANCE_OF: &str = "0x70a08231";
-/// Above the gas that any contract wallet needs for receiving. Without a limit a recipient with an
-/// endless loop would keep the node busy.
-const GAS_MAX: u64 = 500_000;
+/// Above the gas that any contract wallet needs for receiving, or for deciding about a signature.
+/// Without a limit one with an endless loop would keep the node busy.
+pub(super) const GAS_MAX: u64 = 500_000;
 const GAS_MARGIN_PERCENT: u128 = 20;
 
 impl Payer {

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::{
     EvmPayer, Payer, SignError, SignedTx,
-    evm::{CALL, signed},
+    account::GAS_MAX,
+    evm::{CALL, is_revert, signed},
 };
 use crate::{
     chain::{ChainError, evm::quantity},
@@ -82,7 +83,22 @@ impl EvmPayer {
         token: &[u8; 20],
         payer: &[u8; 20],
     ) -> Result<BaseUnits, ChainError> {
-        let ask = self.ask(token, &call::balance_data(payer));
+        self.told_balance(self.ask(token, &call::balance_data(payer))).await
+    }
+
+    /// The balance of an address after a block, where the node still knows it.
+    pub async fn balance_at(
+        &self,
+        token: &[u8; 20],
+        address: &[u8; 20],
+        height: u64,
+    ) -> Result<BaseUnits, ChainError> {
+        let data = format!("0x{}", hex::encode(call::balance_data(address)));
+        let ask = json!({ "to": spelt(token), "data": data });
+        self.told_balance(json!([ask, format!("{height:#x}")])).await
+    }
+
+    async fn told_balance(&self, ask: Value) -> Result<BaseUnits, ChainError> {
         let result = self.rpc.call(CALL, ask).await?;
         let text: &str = self.rpc.read(CALL, &result)?;
         quantity::balance(text).ok_or_else(|| self.malformed(CALL))
@@ -106,6 +122,24 @@ impl EvmPayer {
         let text: &str = self.rpc.read(CALL, &result)?;
         let state = quantity::balance(text).ok_or_else(|| self.malformed(CALL))?;
         Ok(!state.is_zero())
+    }
+
+    /// Returns whether the contract at a payer's address takes `signature` for his, as the token
+    /// asks it (EIP-1271). One that needs more gas than any wallet does has not answered.
+    pub async fn contract_signed(
+        &self,
+        token: &[u8; 20],
+        payer: &[u8; 20],
+        (digest, signature): (&[u8; 32], &[u8]),
+    ) -> Result<bool, ChainError> {
+        let data = format!("0x{}", hex::encode(call::is_valid_signature(digest, signature)));
+        let gas = format!("{GAS_MAX:#x}");
+        let ask = json!({ "from": spelt(token), "to": spelt(payer), "data": data, "gas": gas });
+        match self.rpc.call(CALL, json!([ask, "latest"])).await {
+            Ok(result) => Ok(call::says_valid(&self.bytes(&result)?)),
+            Err(ChainError::Refused { code, reason, .. }) if is_revert(code, &reason) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// The present price of gas, and of the bytes of a transaction with so many bytes of data.

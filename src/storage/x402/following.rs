@@ -41,6 +41,8 @@ pub struct OpenSettlement {
     pub answered_hash: Option<String>,
     /// Seconds since a node last took it; `None` if none did since it was signed last.
     pub sent_for_seconds: Option<i64>,
+    /// Payments of its payer in the last hour that cost gas and moved nothing.
+    pub payer_reverted: i64,
     /// Seconds since it was stored.
     pub known_for_seconds: i64,
     /// Unix seconds, by the database.
@@ -61,7 +63,8 @@ pub struct Version {
 
 /// Settlements of a network without an end, the oldest first: up to `limit` of those that no block
 /// holds, and as many of those that wait for their confirmations, so that a long wait of these
-/// keeps nobody else's from being signed. Index: `x402_settlement_open`.
+/// keeps nobody else's from being signed. Indices: `x402_settlement_open`,
+/// `x402_settlement_reverted`.
 pub async fn open(
     connection: &mut PgConnection,
     network: Network,
@@ -87,6 +90,9 @@ pub async fn open(
                s.call, s.state, s.sender, s.tx_nonce, s.height, s.answered_hash, extract(epoch from now() - s.sent_at)::bigint as sent_for,
                extract(epoch from now() - s.created_at)::bigint as "known_for!", extract(epoch from now())::bigint as "now!",
                coalesce(s.booked_as, s.id) as "booked_as!",
+               (select count(*) from x402_settlement f
+                where f.network = s.network and f.asset = s.asset and f.payer = s.payer and f.state = 'failed'
+                  and f.fee is not null and f.ended_at > now() - interval '1 hour') as "payer_reverted!",
                v.version as "version?", v.raw as "raw?", v.tx_hash as "tx_hash?", v.fee_rate as "fee_rate?", v.tip as "tip?"
         from open
         join x402_settlement s on s.id = open.id
@@ -125,6 +131,7 @@ pub async fn open(
                 height: row.height.map(cursors::from_column).transpose()?,
                 answered_hash: row.answered_hash,
                 sent_for_seconds: row.sent_for,
+                payer_reverted: row.payer_reverted,
                 known_for_seconds: row.known_for,
                 now: row.now,
                 booked_as: row.booked_as,

@@ -80,6 +80,8 @@ pub struct Found {
     pub now: u64,
     pub recipient: Option<Recipient>,
     pub known: Option<Known>,
+    /// Payments of the payer in the last hour that cost gas and moved nothing.
+    pub reverted: i64,
 }
 
 struct RawFound {
@@ -98,6 +100,7 @@ struct RawFound {
     known_sha256: Option<Vec<u8>>,
     known_state: Option<State>,
     is_answered: bool,
+    reverted: i64,
 }
 
 impl From<RawFound> for Found {
@@ -125,13 +128,15 @@ impl From<RawFound> for Found {
             state,
             is_answered: raw.is_answered,
         });
-        Self { now: u64::try_from(raw.now).unwrap_or(0), recipient, known }
+        let now = u64::try_from(raw.now).unwrap_or(0);
+        Self { now, recipient, known, reverted: raw.reverted }
     }
 }
 
 /// The owner of an address of an EVM network, in the spelling of `match_key`, and the settlement of
 /// the payment in hand, which is not under way beside itself. Indices: `deposit_address_unique`,
-/// `x402_resource_address_once`, `x402_settlement_by_address`, `x402_settlement_once`.
+/// `x402_resource_address_once`, `x402_settlement_by_address`, `x402_settlement_once`,
+/// `x402_settlement_reverted`.
 pub async fn recipient(
     connection: &mut PgConnection,
     match_key: &str,
@@ -148,7 +153,10 @@ pub async fn recipient(
                under_way.sum as "under_way!: BaseUnits",
                coalesce(extract(epoch from i.deadline_at - now())::bigint, 0) as "seconds_left!",
                known.merchant_id as "known_merchant_id?", known.call_sha256 as "known_sha256?",
-               known.state as "known_state?: State", known.answered_hash is not null as "is_answered!"
+               known.state as "known_state?: State", known.answered_hash is not null as "is_answered!",
+               (select count(*) from x402_settlement f
+                where f.network = $5 and f.asset = $6 and f.payer = $3 and f.state = 'failed' and f.fee is not null
+                  and f.ended_at > now() - interval '1 hour') as "reverted!"
         from (select) as one
         left join deposit_address a on a.family = $1 and a.match_key = $2
         left join invoice i on i.id = a.invoice_id

@@ -7,7 +7,7 @@ use support::server::broker::eventually;
 use super::scene::{CENT, Scene, with_scene};
 
 /// From now on the role notes this, in millionths of a USD, and as if it were so old.
-async fn costs(scene: &Scene, usd_micros: u64, age: &str) {
+pub(super) async fn costs(scene: &Scene, usd_micros: u64, age: &str) {
     let mut connection = scene.stack.database.connect().await;
     let noted = format!(
         "create or replace function x402_test_cost() returns trigger language plpgsql as $$
