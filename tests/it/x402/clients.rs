@@ -42,7 +42,7 @@ async fn pay(scene: &Scene, client: &str, url: &str) -> Value {
 
 /// A block a second: more would move the chain's clock ahead of the client's, whose authorization
 /// would be over by then.
-async fn keep_mining(scene: &Scene) -> Infallible {
+pub(super) async fn keep_mining(scene: &Scene) -> Infallible {
     loop {
         scene.anvil.mine().await.unwrap();
         tokio::time::sleep(Duration::from_millis(1_100)).await;

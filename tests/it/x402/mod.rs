@@ -10,6 +10,7 @@ mod cost;
 mod give_up;
 mod killed;
 mod limits;
+mod page;
 mod paywall;
 mod race;
 mod reorg;
