@@ -55,7 +55,7 @@ check: ## everything that CI runs
 sqlx: ## refresh .sqlx, the query data that lets a clone build without a database
 	@scripts/sqlx.sh
 
-env: ## write .env with random passwords, for docker compose up
+env: ## write .env, and secrets/ with random passwords, for docker compose up
 	@scripts/env.sh
 
 clean-services: ## remove this clone's databases, queues and private servers, and nothing else

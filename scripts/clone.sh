@@ -116,22 +116,19 @@ compose() {
         --file "$root/docker-compose.yml" "$@" 9>&-
 }
 
-# Everything the compose file interpolates, written once: a later change of a password would not
-# change the volumes.
+# What the first two services of the compose file read, written once: a later change of a password
+# would not change the volumes.
 write_compose_env() {
     [ ! -s "$run_dir/compose.env" ] || return 0
     (
         umask 077
+        printf '%s' "$(secret postgres)" >"$run_dir/secret/postgres-password"
+        printf '%s' "$(secret broker-admin)" >"$run_dir/secret/rabbitmq-admin-password"
         cat >"$run_dir/compose.env" <<ENV
-POSTGRES_PASSWORD=$(secret postgres)
+SECRETS=$run_dir/secret
 POSTGRES_PORT=$(port postgres 10)
-RABBITMQ_ADMIN_PASSWORD=$(secret broker-admin)
-RABBITMQ_APPLICATION_PASSWORD=$(secret application)
-RABBITMQ_OPERATOR_PASSWORD=$(secret operator)
-RABBITMQ_TOPOLOGY_PASSWORD=$(secret topology)
 RABBITMQ_PORT=$(port amqp 20)
 RABBITMQ_MANAGEMENT_PORT=$(port management 21)
-GATEWAY_MASTER_KEY=$(secret master-key 32)
 ENV
     )
 }

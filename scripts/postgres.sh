@@ -146,10 +146,12 @@ postgres_start_docker() {
 }
 
 # Runs statement $1 on the server; in the container if there is one, as the host may have no psql
-# then.
+# then. The server asks for the password there too.
 postgres_run() {
     if [ "$postgres_kind" = docker ]; then
-        compose exec -T postgres psql -X -q -A -t -v ON_ERROR_STOP=1 -U gateway -d postgres -c "$1" </dev/null
+        # shellcheck disable=SC2016 # expanded in the container
+        compose exec -T postgres sh -c 'PGPASSWORD=$(cat /run/secrets/postgres-password) exec psql "$@"' psql \
+            -X -q -A -t -v ON_ERROR_STOP=1 -U gateway -d postgres -c "$1" </dev/null
     else
         psql_at "$postgres_url/postgres" "$1"
     fi

@@ -4,7 +4,7 @@
 use super::{
     Config, ConfigError, Profile, check,
     given::{Given, Origin},
-    reading::Reading,
+    reading::{Reading, exposed_secrets},
 };
 use crate::asset::{Family, Network};
 
@@ -90,6 +90,8 @@ fn lines(profile: Profile, config: &Config, given: &Given, refusals: &[String]) 
         is_sandbox.then(|| "this is a sandbox; set GATEWAY_PROFILE=production".to_owned());
     demand("profile", "production", sandbox.as_slice());
     demand("names", "every given name is a setting", &given.unknown());
+    let exposed = exposed_secrets(given, config);
+    demand("settings file", "no other user reads a secret in it", exposed.as_slice());
     for check in &check::DEMANDS {
         demand(check.subject, check.met, &(check.faults)(config));
     }

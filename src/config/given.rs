@@ -4,19 +4,20 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use config::{Map, Value, ValueKind};
 
-use super::{Config, table};
+use super::{Config, secret_files::SecretFiles, table};
 use crate::asset::{Family, Network};
 
 /// Variables that begin as ours do and are no settings: of the programs' logs and command line, of
 /// scripts that share a shell with them (`.run/stack.env`, the ports of `docker-compose.yml`), and
 /// of merchants' programs as documents show them.
-const NOT_SETTINGS: [&str; 10] = [
+const NOT_SETTINGS: [&str; 11] = [
     "GATEWAY_CONFIG",
+    "GATEWAY_SECRETS_DIR",
     "GATEWAY_LOG",
     "GATEWAY_OPERATOR",
     "GATEWAY_METRICS_URL",
@@ -34,7 +35,7 @@ const PREFIX: &str = "GATEWAY_";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     Default,
-    /// The file that `GATEWAY_CONFIG` names.
+    /// The file that `GATEWAY_CONFIG` names, or one of the folder that `GATEWAY_SECRETS_DIR` names.
     File(PathBuf),
     /// The variable of this name.
     Environment(String),
@@ -54,6 +55,8 @@ impl fmt::Display for Origin {
 #[derive(Debug, Default)]
 pub(super) struct Given {
     file: Option<(PathBuf, BTreeSet<String>)>,
+    /// Files of secrets by the setting that they are called after.
+    secrets: BTreeMap<String, PathBuf>,
     /// Variables by the setting that they name.
     variables: BTreeMap<String, String>,
 }
@@ -81,13 +84,29 @@ impl Given {
             leaves(table, "", &known(), &mut keys);
             (path, keys)
         });
-        Self { file, variables: by_key }
+        Self { file, secrets: BTreeMap::new(), variables: by_key }
+    }
+
+    pub(super) fn with_secrets(mut self, files: &SecretFiles) -> Self {
+        let by_key = files.set().filter_map(|(name, path)| Some((key_of(name)?, path.clone())));
+        self.secrets = by_key.collect();
+        self
+    }
+
+    /// The settings file, if it sets `key` and nothing overrides it.
+    pub(super) fn settings_file_of(&self, key: &str) -> Option<&Path> {
+        let (path, keys) = self.file.as_ref()?;
+        let is_overridden = self.variables.contains_key(key) || self.secrets.contains_key(key);
+        (keys.contains(key) && !is_overridden).then_some(path)
     }
 
     /// Where the value of a setting comes from.
     pub(super) fn origin(&self, key: &str) -> Origin {
         if let Some(name) = self.variables.get(key) {
             return Origin::Environment(name.clone());
+        }
+        if let Some(path) = self.secrets.get(key) {
+            return Origin::File(path.clone());
         }
         match &self.file {
             Some((path, keys)) if keys.contains(key) => Origin::File(path.clone()),
@@ -105,6 +124,11 @@ impl Given {
                 let remedy = remedy(key, key, &known, String::clone);
                 faults.push(format!("{key} (in {}) {remedy}", path.display()));
             }
+        }
+        for (key, path) in self.secrets.iter().filter(|(key, _)| is_unknown(key)) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().to_uppercase();
+            let remedy = remedy(key, &name, &known, |key| variable_of(key));
+            faults.push(format!("{} {remedy}", path.display()));
         }
         for (key, name) in self.variables.iter().filter(|(key, _)| is_unknown(key)) {
             let remedy = remedy(key, &name.to_uppercase(), &known, |key| variable_of(key));
@@ -133,7 +157,7 @@ pub(super) fn variable_of(key: &str) -> String {
 
 /// The setting that a variable names, in any case, as the environment is read; `None` for a
 /// variable that does not begin as ours do.
-fn key_of(name: &str) -> Option<String> {
+pub(super) fn key_of(name: &str) -> Option<String> {
     let rest = name.to_uppercase().strip_prefix(PREFIX)?.to_lowercase();
     Some(rest.replace("__", "."))
 }

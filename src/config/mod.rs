@@ -1,5 +1,5 @@
-//! Configuration: documented defaults, then an optional file, then the environment. All faults are
-//! reported together.
+//! Configuration: documented defaults, then an optional file, then a folder of secrets, then the
+//! environment. All faults are reported together.
 //!
 //! `GATEWAY_API__LISTEN` sets `listen` in section `api`; `DATABASE_URL` and `AMQP_URL` keep their
 //! own names. A name that is no setting is a fault. Secrets have types that cannot be printed.
@@ -11,6 +11,7 @@ mod given;
 mod keys;
 mod overview;
 mod reading;
+mod secret_files;
 mod table;
 mod treasury;
 mod value;
@@ -365,7 +366,8 @@ impl Broker {
 }
 
 impl Config {
-    /// Reads defaults, `$GATEWAY_CONFIG` if set, and the environment, and checks everything.
+    /// Reads defaults, `$GATEWAY_CONFIG`, the folder `$GATEWAY_SECRETS_DIR` and the environment, and
+    /// checks everything.
     pub fn load() -> Result<Self, ConfigError> {
         Self::load_for(Part::Whole)
     }

@@ -1,10 +1,18 @@
 //! Reading of the settings from their sources. Errors never repeat a value, which may be secret.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use config::{FileFormat, Map, Source, Value};
+use config::{FileFormat, Map, Source, Value, builder::DefaultState};
 
-use super::{Config, ConfigError, Part, Profile, check, given::Given};
+use super::{
+    Config, ConfigError, Part, Profile, check,
+    given::Given,
+    secret_files::{self, SecretFiles},
+    table,
+    value::Shown,
+};
+
+type Builder = config::ConfigBuilder<DefaultState>;
 
 const DEFAULTS: &str = include_str!("default.toml");
 
@@ -24,13 +32,14 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Reads defaults, `$GATEWAY_CONFIG` if set, and the environment. `profile` overrides the one
-    /// that is set.
+    /// Reads defaults, `$GATEWAY_CONFIG` and the folder `$GATEWAY_SECRETS_DIR` if set, and the
+    /// environment. `profile` overrides the one that is set.
     ///
     /// # Errors
-    /// `Unreadable` if the file is missing or no TOML.
+    /// If the file is missing or no TOML, or the folder has a secret that cannot be used.
     pub fn of_this_process(profile: Option<Profile>) -> Result<Self, ConfigError> {
-        let read = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let variables: Map<String, String> = variables().collect();
+        let read = |name: &str| variables.get(name).filter(|value| !value.is_empty()).cloned();
         let unreadable = |error| ConfigError::Unreadable(words(&error));
         let mut builder = config::Config::builder().add_source(text(DEFAULTS));
         let mut file: Option<(PathBuf, Map<String, Value>)> = None;
@@ -39,26 +48,22 @@ impl Reading {
             file = Some((path.into(), source.collect().map_err(unreadable)?));
             builder = builder.add_source(source);
         }
-        // Texts stay texts: a password of digits must not become a number. Only lists are split.
-        let lists = LISTS.iter().filter_map(|(name, _)| Some(((*name).to_owned(), read(name)?)));
-        let split = LISTS
-            .iter()
-            .fold(environment().try_parsing(true).list_separator(","), |environment, (_, key)| {
-                environment.with_list_parse_key(key)
-            });
-        let config = builder
-            .add_source(environment())
-            .add_source(split.source(Some(lists.collect())))
+        let secrets = match read("GATEWAY_SECRETS_DIR") {
+            Some(folder) => SecretFiles::read(Path::new(&folder))?,
+            None => SecretFiles::default(),
+        };
+        let config = add(add(builder, secrets.values()), &variables)
             .set_override_option("database_url", read("DATABASE_URL"))
             .and_then(|builder| builder.set_override_option("amqp_url", read("AMQP_URL")))
             .and_then(|builder| {
                 builder.set_override_option("profile", profile.map(|profile| profile.to_string()))
             })
-            .and_then(|builder| builder.build())
+            .and_then(Builder::build)
             .and_then(config::Config::try_deserialize)
             .map_err(|error| words(&error));
         let file = file.as_ref().map(|(path, table)| (path.clone(), table));
-        Ok(Self { given: Given::new(file, variables()), config })
+        let given = Given::new(file, variables.into_iter()).with_secrets(&secrets);
+        Ok(Self { given, config })
     }
 
     /// Reads the defaults and `toml`, and nothing else.
@@ -81,6 +86,10 @@ impl Reading {
         match self.config {
             Ok(config) => {
                 faults.extend(check::faults(&config, part));
+                if config.profile == Profile::Production && matches!(part, Part::Whole | Part::Rows)
+                {
+                    faults.extend(exposed_secrets(&self.given, &config));
+                }
                 if faults.is_empty() { Ok(config) } else { Err(ConfigError::Unusable(faults)) }
             }
             Err(fault) => {
@@ -89,6 +98,28 @@ impl Reading {
             }
         }
     }
+}
+
+/// The fault of a settings file that holds a secret and is open to other users.
+pub(super) fn exposed_secrets(given: &Given, config: &Config) -> Option<String> {
+    let secrets = table::all(config).filter(|row| row.is_secret && row.value != Shown::Unset);
+    let file = secrets.filter_map(|row| given.settings_file_of(&row.key)).next()?;
+    secret_files::exposed(file)
+}
+
+/// Adds variables. Texts stay texts, as a password of digits must not become a number; only lists
+/// are split.
+fn add(builder: Builder, variables: &Map<String, String>) -> Builder {
+    let list = |name: &str| variables.get(name).filter(|value| !value.is_empty()).cloned();
+    let lists = LISTS.iter().filter_map(|(name, _)| Some(((*name).to_owned(), list(name)?)));
+    let split = LISTS
+        .iter()
+        .fold(environment().try_parsing(true).list_separator(","), |environment, (_, key)| {
+            environment.with_list_parse_key(key)
+        });
+    builder
+        .add_source(environment().source(Some(variables.clone())))
+        .add_source(split.source(Some(lists.collect())))
 }
 
 impl Config {

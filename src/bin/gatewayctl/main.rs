@@ -44,12 +44,14 @@ mod payout_seed;
 mod payout_words;
 mod payouts;
 mod proof;
+mod ready;
 mod receiver;
 mod render;
 mod reports;
 mod secrets;
 mod settings;
 mod setup;
+mod setup_words;
 mod simulate;
 mod story;
 mod sweep;
@@ -95,6 +97,9 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Set everything up before the programs start, and say what comes next; safe to repeat
+    #[command(after_help = setup_words::SETUP)]
+    Setup,
     /// Bring the database's schema up to this program's version; safe to repeat
     #[command(after_help = words::MIGRATE)]
     Migrate,
@@ -107,6 +112,9 @@ enum Command {
     /// Check everything the gateway depends on; exit code 1 if anything is broken
     #[command(after_help = words::DOCTOR)]
     Doctor(doctor::Doctor),
+    /// Ask a program if it can work; exit code 1 if not
+    #[command(after_help = setup_words::READY)]
+    Ready(ready::Ready),
     /// Show the settings and where they come from, and check them for production
     #[command(subcommand)]
     Config(settings::Settings),
@@ -190,7 +198,8 @@ impl Command {
             | Self::Payouts(payouts::Payouts::Watch(_))
             | Self::Sweep(sweep::Sweep::Send(_)) => WATCH_LIMIT,
             // Planning asks the nodes about every address.
-            Self::Migrate
+            Self::Setup
+            | Self::Migrate
             | Self::Secrets(_)
             | Self::Reports(_)
             | Self::Ledger(_)
@@ -198,6 +207,7 @@ impl Command {
             Self::Topology(_)
             | Self::Database(_)
             | Self::Doctor(_)
+            | Self::Ready(_)
             | Self::Config(_)
             | Self::Merchant(_)
             | Self::Account(_)
@@ -220,10 +230,12 @@ impl Command {
 
     async fn run(self, json: bool) -> anyhow::Result<Answer> {
         match self {
+            Self::Setup => setup::all().await,
             Self::Migrate => setup::migrate().await,
             Self::Topology(command) => command.run().await,
             Self::Database(command) => command.run().await,
             Self::Doctor(doctor) => doctor.run().await,
+            Self::Ready(ready) => ready.run().await,
             Self::Config(command) => command.run(),
             Self::Merchant(command) => command.run(&open().await?).await,
             Self::Account(command) => command.run(&open().await?).await,

@@ -26,6 +26,11 @@ impl Answer {
         Self::new(Value::Null, "")
     }
 
+    /// What scripts and what people get, for a command that has several steps.
+    pub fn into_parts(self) -> (Value, String) {
+        (self.json, self.text)
+    }
+
     /// Marks the result as a failure: it is printed as any other, and the exit code is 1.
     pub fn bad(self) -> Self {
         Self { ok: false, ..self }

@@ -1,11 +1,17 @@
-//! Setup steps before any process runs: the database's schema and the broker's topology.
+//! Setup steps before any process runs: the database's schema, the broker's topology, and in the
+//! sandbox the pools.
 
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use clap::Subcommand;
 use gateway::{
-    app::messaging::apply_topology::{self, AppliedTopology, Outcome},
+    app::{
+        Gateway,
+        address::import::Origin,
+        messaging::apply_topology::{self, AppliedTopology, Outcome},
+    },
+    asset::Network,
     broker::{definitions, topology},
     config::{Config, Part},
     storage::{Db, StorageError, Trouble},
@@ -14,12 +20,56 @@ use serde_json::{Value, json};
 
 use crate::{
     failure::{self, no_connection},
+    open,
     render::{self, Answer, Cell, Tone},
     words,
 };
 
 const DATABASE_PATIENCE: Duration = Duration::from_secs(60);
 const DATABASE_PAUSE: Duration = Duration::from_millis(500);
+/// Addresses that each pool of the sandbox begins with, and has after every setup.
+const SANDBOX_POOL: i64 = 1_000;
+
+const NEXT_IN_SANDBOX: &[&str] = &["gatewayctl doctor", "gatewayctl merchant create --name \"My shop\""];
+const NEXT_IN_PRODUCTION: &[&str] = &[
+    "gatewayctl addresses import FILE   (the pools of Solana and NEAR, once each)",
+    "gatewayctl config check",
+    "gatewayctl doctor",
+    "gatewayctl account create --email YOU --role operator-admin",
+    "gatewayctl merchant create --name \"My shop\"",
+];
+
+/// Runs every step before the programs start, for containers and units that have one command. The
+/// profile decides about the pools: production takes none but the operator's own.
+pub async fn all() -> anyhow::Result<Answer> {
+    // Settings that refuse a start are told before anything is changed.
+    let is_sandbox = Gateway::new(Config::load()?)?.config.is_sandbox();
+    let (migrated, of_schema) = migrate().await?.into_parts();
+    let (applied, of_broker) = Topology::Apply.run().await?.into_parts();
+    let pools = if is_sandbox { fill_pools(&open().await?).await? } else { Vec::new() };
+    let next = if is_sandbox { NEXT_IN_SANDBOX } else { NEXT_IN_PRODUCTION };
+    let list: String = next.iter().map(|step| format!("  {step}\n")).collect();
+    let text = format!("{of_schema}\n\n{of_broker}\n\nEverything is set up. Next:\n{list}");
+    let json = json!({ "schema": migrated, "topology": applied, "pools": pools, "next": next });
+    Ok(Answer::new(json, text))
+}
+
+/// Fills up the pools of the sandbox; the numbers of free addresses.
+async fn fill_pools(gateway: &Gateway) -> anyhow::Result<Vec<Value>> {
+    let mut filled = Vec::new();
+    for network in [Network::Solana, Network::Near] {
+        let states = gateway.address_states().await?;
+        let of_network = states.iter().find(|state| state.family == network.family());
+        let free = match of_network.map(|state| &state.origin) {
+            Some(Origin::Pool { free }) => *free,
+            Some(Origin::Key | Origin::Nothing) | None => 0,
+        };
+        let missing = u32::try_from(SANDBOX_POOL - free).unwrap_or_default();
+        let free = gateway.fill_addresses(network, missing).await?.free;
+        filled.push(json!({ "network": network.name(), "free": free }));
+    }
+    Ok(filled)
+}
 
 pub async fn migrate() -> anyhow::Result<Answer> {
     let config = Config::load_for(Part::Database)?;

@@ -23,8 +23,7 @@ pub(crate) use database;
 
 pub const GATEWAYCTL: &str = "\
 First steps:
-  gatewayctl migrate
-  gatewayctl topology apply
+  gatewayctl setup
   gatewayctl doctor
   gatewayctl merchant create --name \"My shop\"
 
@@ -34,6 +33,8 @@ Environment:
   GATEWAY_MASTER_KEY              64 hex characters, the same as the running programs have
   GATEWAY_BROKER__MANAGEMENT_URL  http://user:password@host:15672 (topology and doctor)
   AMQP_URL                        amqp://user:password@host:5672/vhost (doctor)
+  GATEWAY_CONFIG                  a settings file, if you use one
+  GATEWAY_SECRETS_DIR             a folder of files that are called after the variables which they set, if you use one
   RUST_LOG                        debug shows what happens inside; nothing is logged by default
 
 A stack started with `make up` has all of it in a file: set -a; . .run/stack.env; set +a
@@ -286,6 +287,7 @@ macro_rules! settings {
     () => {
         "\n\nEnvironment:\n  \
          GATEWAY_CONFIG       the settings file, if you use one\n  \
+         GATEWAY_SECRETS_DIR  a folder of files that are called after the variables which they set, over the file\n  \
          GATEWAY_…            every setting as GATEWAY_<SECTION>__<KEY>, over the file\n  \
          DATABASE_URL         the database, by a name of its own\n  \
          AMQP_URL             the broker, by a name of its own"
@@ -307,9 +309,9 @@ Examples:
 
 pub const CONFIG_SHOW: &str = concat!(
     "\
-What a program started from this shell would run with: defaults, then the file, then the environment. Of a secret it
-says only whether it is set. Of a network without a node it shows its source and what is given. Exit code 1 if a
-name is no setting: no program starts with it.
+What a program started from this shell would run with: defaults, then the file, then the files of secrets, then the
+environment. Of a secret it says only whether it is set. Of a network without a node it shows its source and what is
+given. Exit code 1 if a name is no setting: no program starts with it.
 
 Examples:
   gatewayctl config show
