@@ -119,7 +119,8 @@ compose() {
 # What the first two services of the compose file read, written once: a later change of a password
 # would not change the volumes.
 write_compose_env() {
-    [ ! -s "$run_dir/compose.env" ] || return 0
+    # One without a folder is of an earlier commit.
+    ! grep -qs '^SECRETS=' "$run_dir/compose.env" || return 0
     (
         umask 077
         printf '%s' "$(secret postgres)" >"$run_dir/secret/postgres-password"

@@ -3,7 +3,7 @@
 # target/ with every library it needs, including its own libc: it runs on any Linux of this
 # architecture, and nothing is installed on the machine. Order: the environment variable $1, $2 on
 # PATH, the copy fetched earlier, Debian's mirror. The first three use no network. Used by
-# bitcoind.sh, litecoind.sh and pgbouncer.sh.
+# bitcoind.sh, litecoind.sh, nginx.sh and pgbouncer.sh.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -22,7 +22,7 @@ die() {
 random_hex() { od -An -tx1 -N"$1" /dev/urandom | tr -d ' \n'; }
 
 # Prints variable $1 of an .env of earlier releases, which had the passwords.
-earlier() { sed -n "s/^$1=//p" .env 2>/dev/null | tail -n 1; }
+earlier() { if [ -e .env ]; then sed -n "s/^$1=//p" .env | tail -n 1; fi; }
 
 # Writes $2 into the secret called $1, unless there is one.
 write() { [ -e "secrets/$1" ] || printf '%s' "$2" >"secrets/$1"; }

@@ -1,6 +1,10 @@
 //! `gatewayctl addresses …`
 
-use std::{fs, io::Write as _, path::PathBuf};
+use std::{
+    fs,
+    io::{Read, Write as _},
+    path::PathBuf,
+};
 
 use clap::{Args, Subcommand};
 use gateway::{
@@ -67,7 +71,7 @@ pub struct Export {
 
 #[derive(Args)]
 pub struct Import {
-    /// File that an export wrote
+    /// File that an export wrote; - reads it from standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
     #[command(flatten)]
@@ -148,18 +152,31 @@ impl Export {
 impl Import {
     async fn run(self) -> anyhow::Result<Answer> {
         let by = self.by.name()?;
-        let path = self.file.display();
-        let unreadable = |error: std::io::Error| anyhow::anyhow!("{path} cannot be read: {error}");
-        if fs::metadata(&self.file).map_err(unreadable)?.len() > FILE_BYTES_MAX {
-            return Err(anyhow::anyhow!("{path} is larger than any pool file"));
-        }
-        let text = fs::read_to_string(&self.file).map_err(unreadable)?;
+        let text = self.text()?;
         let imported = open().await?.import_addresses(&text, &by).await?;
         let text = format!(
             "{} added from index {}; {} are free on {}.",
             imported.count, imported.first, imported.free, imported.network
         );
         Ok(Answer::new(serde_json::to_value(imported)?, text))
+    }
+
+    /// Standard input is for a file that lies outside of the container.
+    fn text(&self) -> anyhow::Result<String> {
+        let path = self.file.display();
+        let unreadable = |error: std::io::Error| anyhow::anyhow!("{path} cannot be read: {error}");
+        let source: Box<dyn Read> = if self.file.as_os_str() == "-" {
+            Box::new(std::io::stdin())
+        } else {
+            Box::new(fs::File::open(&self.file).map_err(unreadable)?)
+        };
+        let mut text = String::new();
+        source.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
+        if u64::try_from(text.len()).is_ok_and(|length| length <= FILE_BYTES_MAX) {
+            Ok(text)
+        } else {
+            Err(anyhow::anyhow!("{path} is larger than any pool file"))
+        }
     }
 }
 

@@ -1,22 +1,87 @@
 //! Checks of `docker-compose.yml` that are possible without a container engine.
 
-use std::{collections::BTreeSet, path::Path};
+mod run;
 
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use gateway_workers::Role;
 use serde_json::Value;
+use support::server::scratch::Scratch;
 
 const SCHEMA: &str = include_str!("compose-spec.schema.json");
+const HOSTS: [&str; 3] = ["api.gateway.test", "pay.gateway.test", "dashboard.gateway.test"];
+/// Secrets of one role alone, which could spend or speak in the operator's name.
+const OF_ONE_ROLE: [(&str, &str); 5] = [
+    ("GATEWAY_PAYOUTS__SEED_KEY", "payout-batch"),
+    ("payouts.seed", "payout-batch"),
+    ("GATEWAY_X402__SEED_KEY", "x402-settlement"),
+    ("x402.seed", "x402-settlement"),
+    ("GATEWAY_MAIL__PASSWORD", "mail-delivery"),
+];
+
+type Variables = BTreeMap<String, String>;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
 
 fn read(path: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    std::fs::read_to_string(root.join(path)).expect("the file is part of the repository")
+    std::fs::read_to_string(root().join(path)).expect("the file is part of the repository")
+}
+
+/// The file with the variables of an `.env`, as compose reads it.
+fn compose_with(variables: &Variables) -> Value {
+    let text = interpolated(&read("docker-compose.yml"), variables);
+    serde_saphyr::from_str(&text).expect("the file is YAML")
 }
 
 fn compose() -> Value {
-    serde_saphyr::from_str(&read("docker-compose.yml")).expect("the file is YAML")
+    compose_with(&Variables::new())
+}
+
+/// `${NAME}` and `${NAME:-default}` replaced, and `$$` by `$`.
+fn interpolated(text: &str, variables: &Variables) -> String {
+    let (mut done, mut rest) = (String::new(), text);
+    while let Some((before, after)) = rest.split_once('$') {
+        done.push_str(before);
+        if let Some(after) = after.strip_prefix('$') {
+            done.push('$');
+            rest = after;
+            continue;
+        }
+        let inner = after.strip_prefix('{').expect("a variable is written with braces");
+        let (inner, after) = inner.split_once('}').expect("the brace is closed");
+        let (name, default) = inner.split_once(":-").unwrap_or((inner, ""));
+        done.push_str(variables.get(name).map_or(default, String::as_str));
+        rest = after;
+    }
+    done + rest
 }
 
 fn services(compose: &Value) -> &serde_json::Map<String, Value> {
     compose["services"].as_object().expect("the file has services")
+}
+
+fn texts(list: &Value) -> Vec<&str> {
+    list.as_array().into_iter().flatten().map(|text| text.as_str().unwrap()).collect()
+}
+
+/// A folder in which `scripts/env.sh` has run as in a fresh release.
+fn prepared(scratch: &Scratch, arguments: &[&str]) -> (PathBuf, Variables) {
+    let clone = scratch.fresh("clone");
+    std::fs::create_dir_all(clone.join("scripts")).unwrap();
+    std::fs::copy(root().join("scripts/env.sh"), clone.join("scripts/env.sh")).unwrap();
+    let ran = Command::new(clone.join("scripts/env.sh")).args(arguments).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let lines = std::fs::read_to_string(clone.join(".env")).unwrap();
+    let pairs = lines.lines().filter_map(|line| line.split_once('='));
+    let variables = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    (clone, variables)
 }
 
 #[test]
@@ -43,54 +108,139 @@ fn every_image_has_an_exact_version() {
         assert!(image == "gateway:local" || exact, "{name} uses {image}");
     }
     let dockerfile = read("Dockerfile");
-    for line in dockerfile.lines().filter(|line| line.starts_with("FROM ")) {
-        assert!(line.contains(':') && line.contains('.'), "{line}");
+    let bases = dockerfile.lines().filter_map(|line| line.strip_prefix("FROM "));
+    for base in bases.filter(|base| *base != "scratch") {
+        assert!(base.contains(':') && base.contains('.'), "{base}");
     }
 }
 
 #[test]
-fn every_secret_comes_from_the_environment_and_is_named_in_the_example() {
-    let text = read("docker-compose.yml");
-    let required: BTreeSet<_> = text
-        .split("${")
-        .skip(1)
-        .filter_map(|part| part.split_once(":?").map(|(name, _)| name.to_owned()))
-        .collect();
-    let example = read(".env.example");
-    let named: BTreeSet<_> = example
-        .lines()
-        .filter_map(|line| line.strip_suffix('='))
-        .filter(|line| !line.starts_with('#'))
-        .map(str::to_owned)
-        .collect();
-    assert_eq!(required, named);
-    for (name, service) in services(&compose()) {
-        let Some(environment) = service["environment"].as_object() else { continue };
-        for (key, value) in environment {
-            let secret = ["PASS", "KEY", "DATABASE_URL", "AMQP_URL", "MANAGEMENT_URL"];
+fn no_secret_is_in_an_environment_and_each_service_gets_those_of_its_role() {
+    let compose = compose();
+    let known = compose["secrets"].as_object().unwrap();
+    for (name, service) in services(&compose) {
+        let environment = service["environment"].as_object();
+        for (key, value) in environment.into_iter().flatten() {
+            let marks = ["PASS", "KEY", "SECRET", "DATABASE_URL", "AMQP_URL", "MANAGEMENT_URL"];
             let value = value.as_str().unwrap();
-            if secret.iter().any(|mark| key.contains(mark)) {
-                assert!(value.contains(":?"), "{name} has its {key} in the file");
+            let is_secret = marks.iter().any(|mark| key.contains(mark));
+            assert!(!is_secret || value.starts_with("/run/secrets"), "{name} shows its {key}");
+        }
+        let given = texts(&service["secrets"]);
+        assert!(given.iter().all(|secret| known.contains_key(*secret)), "{name}: {given:?}");
+        for (secret, holder) in OF_ONE_ROLE {
+            assert_eq!(given.contains(&secret), name == holder, "{name} and {secret}");
+        }
+        if service["image"] == "gateway:local" {
+            for secret in ["DATABASE_URL", "GATEWAY_DATABASE_DIRECT_URL", "GATEWAY_MASTER_KEY"] {
+                assert!(given.contains(&secret), "{name} lacks {secret}");
             }
+            let declares = ["migrate", "sweeper"].contains(&name.as_str());
+            let is_given = given.iter().any(|secret| secret.starts_with("GATEWAY_BROKER__"));
+            assert_eq!(is_given, declares, "{name}");
         }
     }
+}
+
+#[test]
+fn the_script_writes_every_secret_for_its_owner_alone_and_none_into_env() {
+    for arguments in [&[][..], &[&["production"][..], &HOSTS].concat()] {
+        let scratch = Scratch::new();
+        let (clone, variables) = prepared(&scratch, arguments);
+        let secrets = clone.join("secrets");
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&secrets), 0o700);
+        let env = std::fs::read_to_string(clone.join(".env")).unwrap();
+        let written = std::fs::read_dir(&secrets).unwrap().map(|entry| entry.unwrap().path());
+        let mut names = BTreeSet::new();
+        for path in written {
+            assert_eq!(mode(&path), 0o600, "{path:?}");
+            let value = std::fs::read_to_string(&path).unwrap();
+            assert!(value.is_empty() || !env.contains(&value), "{path:?}");
+            names.insert(path.file_name().unwrap().to_str().unwrap().to_owned());
+        }
+        let compose = compose_with(&variables);
+        let declared = compose["secrets"].as_object().unwrap();
+        assert_eq!(names, declared.keys().cloned().collect());
+        for (name, secret) in declared {
+            assert_eq!(secret["file"], format!("./secrets/{name}").as_str());
+        }
+    }
+}
+
+#[test]
+fn passwords_of_an_earlier_env_are_kept_and_a_later_one_is_not_overwritten() {
+    let scratch = Scratch::new();
+    let clone = scratch.fresh("clone");
+    std::fs::create_dir_all(clone.join("scripts")).unwrap();
+    std::fs::copy(root().join("scripts/env.sh"), clone.join("scripts/env.sh")).unwrap();
+    let key = "0f".repeat(32);
+    let earlier = format!(
+        "# a comment\nPOSTGRES_PASSWORD=first\nRABBITMQ_ADMIN_PASSWORD=second\n\
+         RABBITMQ_APPLICATION_PASSWORD=third\nGATEWAY_MASTER_KEY={key}\nPOSTGRES_PORT=77\n"
+    );
+    std::fs::write(clone.join(".env"), earlier).unwrap();
+    let run = || Command::new(clone.join("scripts/env.sh")).output().unwrap();
+    assert!(run().status.success());
+    let secret = |name: &str| std::fs::read_to_string(clone.join("secrets").join(name)).unwrap();
+    assert_eq!(secret("postgres-password"), "first");
+    assert_eq!(secret("DATABASE_URL"), "postgres://gateway:first@postgres:5432/gateway");
+    assert!(secret("GATEWAY_BROKER__MANAGEMENT_URL").contains(":second@"));
+    assert!(secret("AMQP_URL").contains(":third@"));
+    assert_eq!(secret("GATEWAY_MASTER_KEY"), key);
+    let env = std::fs::read_to_string(clone.join(".env")).unwrap();
+    assert!(env.contains("\nPOSTGRES_PORT=77\n") && !env.contains("first"), "{env}");
+    let again = run();
+    let said = String::from_utf8_lossy(&again.stderr);
+    assert!(!again.status.success() && said.contains(".env exists"), "{said}");
+}
+
+#[test]
+fn every_variable_of_the_file_is_in_the_example_and_nothing_else() {
+    let text = read("docker-compose.yml");
+    let mut used: BTreeSet<_> = text
+        .split("${")
+        .skip(1)
+        .map(|part| part.split([':', '}']).next().unwrap().to_owned())
+        .collect();
+    // Of compose itself.
+    used.insert("COMPOSE_PROFILES".to_owned());
+    let example = read(".env.example");
+    let lines = example.lines().filter(|line| !line.starts_with('#'));
+    let named = lines.filter_map(|line| Some(line.split_once('=')?.0.to_owned()));
+    assert_eq!(named.collect::<BTreeSet<_>>(), used);
 }
 
 #[test]
 fn every_program_waits_for_its_schema_and_reports_its_health() {
     let compose = compose();
-    let mut programs = 0;
+    let mut roles = BTreeSet::new();
     for (name, service) in services(&compose) {
         assert_eq!(service["healthcheck"].is_object(), name != "migrate", "{name}");
         let ports = service["ports"].as_array().into_iter().flatten();
         for port in ports {
-            assert!(port.as_str().unwrap().starts_with("127.0.0.1:"), "{name} publishes {port}");
+            let is_local = port.as_str().unwrap().starts_with("127.0.0.1:");
+            assert!(is_local || name == "proxy", "{name} publishes {port}");
         }
         if service["image"] == "gateway:local" && name != "migrate" {
-            programs += 1;
             let migrated = &service["depends_on"]["migrate"]["condition"];
             assert_eq!(migrated, "service_completed_successfully", "{name}");
+            assert_eq!(service["read_only"], true, "{name}");
+            assert_eq!(texts(&service["cap_drop"]), ["ALL"], "{name}");
+            roles.extend(texts(&service["command"]).get(1).map(|role| (*role).to_owned()));
         }
     }
-    assert!(programs >= 7, "the API and a worker of each role");
+    assert_eq!(roles, Role::ALL.iter().map(ToString::to_string).collect());
+}
+
+/// Production refuses test addresses, and a shell is in no image.
+#[test]
+fn one_command_sets_up_both_profiles_and_only_the_proxy_belongs_to_one() {
+    let compose = compose();
+    assert_eq!(texts(&compose["services"]["migrate"]["command"]), ["gatewayctl", "setup"]);
+    for (name, service) in services(&compose) {
+        let profiles = texts(&service["profiles"]);
+        assert_eq!(profiles, if name == "proxy" { &["production"][..] } else { &[] }, "{name}");
+    }
+    assert!(!read("docker-compose.yml").contains("addresses fill"));
 }

@@ -1,4 +1,8 @@
-//! Checks of the Kubernetes manifests that are possible without a cluster.
+//! Checks of the Kubernetes manifests that are possible without a cluster, of the image without an
+//! engine, and of the units without a machine that boots.
+
+mod image;
+mod units;
 
 use std::{
     collections::BTreeSet,
@@ -129,12 +133,12 @@ fn every_container_is_confined_and_every_reference_leads_somewhere() {
             let secret = volume["secret"]["secretName"].as_str().unwrap();
             assert!(secrets.contains(secret), "{place} mounts {secret}");
             let holder = SEEDS.iter().find(|(seed, _)| *seed == secret).map(|(_, holder)| *holder);
-            let is_seed = holder.is_some();
             assert!(holder.is_none_or(|holder| holder == place), "{place} holds {secret}");
-            // Kubernetes gives it to root and this group; 288 is 0440.
+            // Kubernetes gives it to root and this group; 288 is 0440. Production refuses a settings
+            // file that others can read.
             let readable = pod["securityContext"]["fsGroup"] == 10001;
             let closed = volume["secret"]["defaultMode"] == 288;
-            assert!(!is_seed || readable && closed, "{place} cannot read its seed, or others can");
+            assert!(readable && closed, "{place} cannot read {secret}, or others can");
         }
         for container in pod["containers"].as_array().unwrap() {
             let confined = &container["securityContext"];
@@ -152,6 +156,31 @@ fn every_container_is_confined_and_every_reference_leads_somewhere() {
                 let setting = source["configMapRef"]["name"].as_str();
                 assert!(secret.is_none_or(|name| secrets.contains(name)), "{place}: {source}");
                 assert!(setting.is_none_or(|name| settings.contains(name)), "{place}: {source}");
+            }
+        }
+    }
+}
+
+/// The direct address takes the user of the pooled one, so a program with a user of its own
+/// overrides that alone.
+#[test]
+fn every_program_gets_the_pooled_address_and_the_direct_one() {
+    let secrets = of_kind("Secret");
+    let keys = |wanted: &str| -> BTreeSet<String> {
+        let secret = secrets.iter().find(|secret| name(secret) == wanted).unwrap();
+        secret["stringData"].as_object().unwrap().keys().cloned().collect()
+    };
+    let addresses = ["DATABASE_URL", "GATEWAY_DATABASE_DIRECT_URL"];
+    for workload in [of_kind("Deployment"), of_kind("Job")].concat() {
+        let place = name(&workload);
+        for container in workload["spec"]["template"]["spec"]["containers"].as_array().unwrap() {
+            let sources = container["envFrom"].as_array().unwrap().iter();
+            let given: Vec<_> = sources.filter_map(|of| of["secretRef"]["name"].as_str()).collect();
+            let common = keys(given[0]);
+            assert!(addresses.iter().all(|key| common.contains(*key)), "{place} lacks an address");
+            let own = given[1..].iter().filter(|secret| secret.ends_with("-database"));
+            for secret in own {
+                assert_eq!(keys(secret), BTreeSet::from(["DATABASE_URL".to_owned()]), "{secret}");
             }
         }
     }
@@ -187,7 +216,16 @@ fn every_setting_is_one_that_the_programs_read() {
 /// broken.
 #[test]
 fn no_program_would_refuse_a_variable_that_our_files_and_documents_name() {
-    let folders = ["deploy", "deploy/kubernetes", "scripts", ".github/workflows", ".ci", "docs"];
+    let folders = [
+        "deploy",
+        "deploy/kubernetes",
+        "deploy/nginx",
+        "deploy/systemd",
+        "scripts",
+        ".github/workflows",
+        ".ci",
+        "docs",
+    ];
     let files = ["docker-compose.yml", ".env.example", "Makefile", "README.md", "sdk/README.md"];
     let mut paths = files.map(|file| root().join(file)).to_vec();
     let sdks = std::fs::read_dir(root().join("sdk")).unwrap();

@@ -1,0 +1,143 @@
+//! The units of systemd, checked by its own program over a root folder that holds nothing else.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::OnceLock,
+};
+
+use gateway::config::variable_fault;
+use gateway_workers::Role;
+use support::server::scratch::Scratch;
+
+use super::{read, root};
+
+const UNITS: &str = "etc/systemd/system";
+/// Ten times systemd's own measure, of 0 (closed) to 10 (open). The rest is the network.
+const EXPOSURE_MAX: &str = "12";
+/// Targets of systemd itself that ours refer to.
+const OF_SYSTEMD: [&str; 5] = ["sysinit", "basic", "network-online", "multi-user", "shutdown"];
+
+/// Found or installed by the script, once per process.
+fn analyze() -> Command {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    let find = || {
+        let script = root().join("scripts/systemd-analyze.sh");
+        let output = Command::new(script).stderr(Stdio::inherit()).output().unwrap();
+        assert!(output.status.success(), "scripts/systemd-analyze.sh found none");
+        PathBuf::from(String::from_utf8(output.stdout).unwrap().trim())
+    };
+    Command::new(PROGRAM.get_or_init(find))
+}
+
+/// A machine on which the units were copied as the documentation says.
+fn machine(scratch: &Scratch) -> PathBuf {
+    let machine = scratch.fresh("root");
+    let (units, programs) = (machine.join(UNITS), machine.join("usr/local/bin"));
+    fs::create_dir_all(units.parent().unwrap()).unwrap();
+    fs::create_dir_all(&programs).unwrap();
+    let copied = Command::new("cp").arg("-r").arg(root().join("deploy/systemd")).arg(&units);
+    assert!(copied.status().unwrap().success());
+    for target in OF_SYSTEMD {
+        let text = format!("[Unit]\nDescription={target}\n");
+        fs::write(units.join(format!("{target}.target")), text).unwrap();
+    }
+    for name in ["gateway-api", "gateway-worker", "gateway-dashboard", "gatewayctl"] {
+        fs::write(programs.join(name), "#!/bin/sh\n").unwrap();
+        fs::set_permissions(programs.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    machine
+}
+
+/// Every service as it is started: each role has one.
+fn services() -> Vec<String> {
+    let roles = Role::ALL.iter().map(|role| format!("gateway-worker@{role}.service"));
+    let others = ["gateway-api", "gateway-dashboard", "gateway-setup"];
+    roles.chain(others.map(|name| format!("{name}.service"))).collect()
+}
+
+fn verified(machine: &Path, unit: &str) -> (bool, String) {
+    let mut command = analyze();
+    command.args(["verify", "--man=no", "--root"]).arg(machine).arg(unit);
+    let done = command.output().unwrap();
+    let said = [done.stdout, done.stderr].concat();
+    (done.status.success(), String::from_utf8_lossy(&said).into_owned())
+}
+
+#[test]
+fn systemd_finds_no_fault_in_any_unit() {
+    let scratch = Scratch::new();
+    let machine = machine(&scratch);
+    for unit in services().iter().map(String::as_str).chain(["gateway.target"]) {
+        assert_eq!(verified(&machine, unit), (true, String::new()), "{unit}");
+    }
+    // An analysis that accepts anything would have passed too.
+    let common = machine.join(UNITS).join("gateway-.service.d/common.conf");
+    let text = fs::read_to_string(&common).unwrap();
+    fs::write(&common, text.replace("NoNewPrivileges", "NoNewPrivilege")).unwrap();
+    let (_, said) = verified(&machine, "gateway-worker@payout-batch.service");
+    assert!(said.contains("Unknown key 'NoNewPrivilege'"), "{said}");
+}
+
+#[test]
+fn systemd_finds_every_service_closed_but_for_the_network() {
+    let scratch = Scratch::new();
+    let machine = machine(&scratch);
+    for unit in services() {
+        let mut command = analyze();
+        command.args(["security", "--offline=true", "--threshold", EXPOSURE_MAX, "--root"]);
+        let done = command.arg(&machine).arg(&unit).output().unwrap();
+        let said = String::from_utf8_lossy(&done.stdout).into_owned();
+        assert!(done.status.success() && said.contains("Overall exposure"), "{unit}: {said}");
+    }
+}
+
+/// The sections of a unit and of its drop-ins, as lines.
+fn lines(unit: &str) -> Vec<String> {
+    let template = if unit.contains('@') { "gateway-worker@.service" } else { unit };
+    let own = root().join("deploy/systemd").join(format!("{unit}.d/secrets.conf"));
+    let mut text = read(&format!("deploy/systemd/{template}"));
+    text += &read("deploy/systemd/gateway-.service.d/common.conf");
+    text += &fs::read_to_string(own).unwrap_or_default();
+    text.lines().map(ToOwned::to_owned).collect()
+}
+
+#[test]
+fn every_service_gets_the_secrets_of_its_role_from_files_of_root() {
+    let compose: serde_json::Value = serde_saphyr::from_str(&read("docker-compose.yml")).unwrap();
+    for unit in services() {
+        let lines = lines(&unit);
+        let credentials = lines.iter().filter_map(|line| line.strip_prefix("LoadCredential="));
+        let mut given = BTreeSet::new();
+        for credential in credentials {
+            let (name, path) = credential.split_once(':').unwrap();
+            assert_eq!(path, format!("/etc/gateway/secrets/{name}"), "{unit}");
+            given.insert(name.to_owned());
+        }
+        let name = unit.trim_end_matches(".service").rsplit(['@']).next().unwrap();
+        let name = match name.strip_prefix("gateway-").unwrap_or(name) {
+            "setup" => "migrate",
+            name => name,
+        };
+        let secrets = compose["services"][name]["secrets"].as_array().unwrap();
+        let of_container = secrets.iter().map(|secret| secret.as_str().unwrap().to_owned());
+        assert_eq!(given, of_container.collect(), "{unit} and the container {name} differ");
+    }
+}
+
+#[test]
+fn the_units_set_nothing_that_a_program_would_refuse() {
+    let example = read("deploy/systemd/environment.example");
+    let mut pairs: Vec<_> = example.lines().filter(|line| !line.starts_with('#')).collect();
+    let units: Vec<_> = services().iter().flat_map(|unit| lines(unit)).collect();
+    let set = units.iter().filter_map(|line| line.strip_prefix("Environment="));
+    pairs.extend(set.flat_map(str::split_whitespace));
+    assert!(pairs.len() > 12, "{pairs:?}");
+    for pair in pairs {
+        let (name, value) = pair.split_once('=').unwrap();
+        assert_eq!(variable_fault(name, value), None, "{pair}");
+    }
+}
