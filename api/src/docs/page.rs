@@ -105,6 +105,12 @@ const OPERATORS: &[Page] = &[
         "addresses, books and the treasury",
         "docs/collecting.md"
     ),
+    page!(
+        "containers",
+        "Containers and units",
+        "Docker, systemd, TLS in front",
+        "docs/containers.md"
+    ),
     page!("networks", "Networks", "what is proven on each", "docs/networks.md"),
     page!("benchmarks", "Benchmarks", "", "docs/benchmarks.md"),
     page!("fault-report", "Fault report", "", "docs/fault-report.md"),

@@ -1,5 +1,6 @@
 //! Checks of `docker-compose.yml` that are possible without a container engine.
 
+mod page;
 mod run;
 
 use std::{
@@ -243,4 +244,42 @@ fn one_command_sets_up_both_profiles_and_only_the_proxy_belongs_to_one() {
         assert_eq!(profiles, if name == "proxy" { &["production"][..] } else { &[] }, "{name}");
     }
     assert!(!read("docker-compose.yml").contains("addresses fill"));
+}
+
+/// The compose file of a release builds nothing, so what it mounts has to be beside it.
+#[test]
+fn a_release_has_every_file_that_its_compose_file_mounts_and_names_its_image() {
+    let scratch = Scratch::new();
+    let (programs, folder) = (scratch.fresh("programs"), scratch.fresh("dist"));
+    std::fs::create_dir(&programs).unwrap();
+    for name in ["gateway-api", "gateway-worker", "gateway-dashboard", "gatewayctl"] {
+        std::fs::write(programs.join(name), name).unwrap();
+    }
+    let run = |command: &mut Command| {
+        let ran = command.output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    };
+    let image = "ghcr.io/example/gateway:1.2.3";
+    let mut pack = Command::new(root().join("scripts/pack.sh"));
+    run(pack.args(["gateway-v1.2.3", image]).arg(&programs).arg(&folder));
+    run(Command::new("tar").arg("-xzf").arg(folder.join("gateway-v1.2.3.tar.gz")).arg("-C").arg(&folder));
+    let release = folder.join("gateway-v1.2.3");
+    run(&mut Command::new(release.join("scripts/env.sh")));
+    let text = std::fs::read_to_string(release.join("docker-compose.yml")).unwrap();
+    let compose: Value = serde_saphyr::from_str(&interpolated(&text, &Variables::new())).unwrap();
+    let mut mounted = 0;
+    for (name, service) in services(&compose) {
+        assert!(service["build"].is_null(), "{name} is built");
+        let is_ours = !["postgres", "rabbitmq", "proxy"].contains(&name.as_str());
+        assert_eq!(service["image"] == image, is_ours, "{name}");
+        for volume in texts(&service["volumes"]).iter().filter(|volume| volume.starts_with('.')) {
+            let file = volume.split(':').next().unwrap();
+            assert!(release.join(file).exists(), "{name} mounts {file}");
+            mounted += 1;
+        }
+    }
+    for secret in compose["secrets"].as_object().unwrap().values() {
+        assert!(release.join(secret["file"].as_str().unwrap()).exists(), "{secret}");
+    }
+    assert!(mounted >= 4, "only {mounted} mounts were found");
 }
