@@ -30,7 +30,8 @@ const DATABASE_PAUSE: Duration = Duration::from_millis(500);
 /// Addresses that each pool of the sandbox begins with, and has after every setup.
 const SANDBOX_POOL: i64 = 1_000;
 
-const NEXT_IN_SANDBOX: &[&str] = &["gatewayctl doctor", "gatewayctl merchant create --name \"My shop\""];
+const NEXT_IN_SANDBOX: &[&str] =
+    &["gatewayctl doctor", "gatewayctl merchant create --name \"My shop\""];
 const NEXT_IN_PRODUCTION: &[&str] = &[
     "gatewayctl addresses import FILE   (the pools of Solana and NEAR, once each)",
     "gatewayctl config check",

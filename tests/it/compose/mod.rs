@@ -262,7 +262,11 @@ fn a_release_has_every_file_that_its_compose_file_mounts_and_names_its_image() {
     let image = "ghcr.io/example/gateway:1.2.3";
     let mut pack = Command::new(root().join("scripts/pack.sh"));
     run(pack.args(["gateway-v1.2.3", image]).arg(&programs).arg(&folder));
-    run(Command::new("tar").arg("-xzf").arg(folder.join("gateway-v1.2.3.tar.gz")).arg("-C").arg(&folder));
+    run(Command::new("tar")
+        .arg("-xzf")
+        .arg(folder.join("gateway-v1.2.3.tar.gz"))
+        .arg("-C")
+        .arg(&folder));
     let release = folder.join("gateway-v1.2.3");
     run(&mut Command::new(release.join("scripts/env.sh")));
     let text = std::fs::read_to_string(release.join("docker-compose.yml")).unwrap();

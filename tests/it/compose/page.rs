@@ -77,8 +77,10 @@ async fn every_command_in_a_container_names_a_service_and_exists() {
         count += 1;
         let image = &services(&compose)[service.as_str()]["image"];
         assert_eq!(image, "gateway:local", "{line}");
-        let is_word = |word: &&String| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
-        let mut asked: Vec<_> = arguments.iter().take(2).take_while(is_word).map(String::as_str).collect();
+        let is_word =
+            |word: &&String| word.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+        let mut asked: Vec<_> =
+            arguments.iter().take(2).take_while(is_word).map(String::as_str).collect();
         asked.retain(|word| *word != "-");
         let help = Ctl::default().run(&[&asked[..], &["--help"]].concat()).await.expect_ok().stdout;
         for option in arguments.iter().filter(|word| word.starts_with("--")) {

@@ -30,7 +30,8 @@ use super::{HOSTS, Variables, compose_with, interpolated, prepared, read, root, 
 
 const PATIENCE: Duration = Duration::from_secs(90);
 /// Not the published phrase of the sandbox, which production refuses.
-const WORDS: &str = "letter advice cage absurd amount doctor acoustic avoid letter advice cage above";
+const WORDS: &str =
+    "letter advice cage absurd amount doctor acoustic avoid letter advice cage above";
 
 /// One machine with a release on it.
 struct Machine {
@@ -162,7 +163,8 @@ impl Machine {
     /// `docker compose exec SERVICE gatewayctl …`, and `docker compose run` where it is the command.
     async fn ctl(&self, service: &str, arguments: &[&str]) -> Ran {
         let environment = self.environment(service);
-        let ctl = environment.iter().fold(Ctl::default(), |ctl, (name, value)| ctl.with(name, value));
+        let ctl =
+            environment.iter().fold(Ctl::default(), |ctl, (name, value)| ctl.with(name, value));
         ctl.run(arguments).await
     }
 
@@ -255,7 +257,9 @@ impl Program {
     /// Searches its command line, its environment and its log.
     fn shows_none_of(&self, secrets: &[String]) {
         let proc = Path::new("/proc").join(self.process.pid().to_string());
-        let read = |name: &str| String::from_utf8_lossy(&std::fs::read(proc.join(name)).unwrap()).into_owned();
+        let read = |name: &str| {
+            String::from_utf8_lossy(&std::fs::read(proc.join(name)).unwrap()).into_owned()
+        };
         let shown = read("cmdline") + &read("environ") + &self.process.output();
         assert!(shown.contains("GATEWAY_SECRETS_DIR"), "the environment cannot be read");
         assert!(!secrets.iter().any(|secret| shown.contains(secret)), "it shows a secret");
@@ -348,9 +352,11 @@ async fn the_production_profile_serves_three_hosts_behind_tls_and_shows_no_secre
 
 /// Hosts that are none of ours, and what comes without encryption.
 fn refuses_and_redirects(machine: &Machine, ports: Ports) {
-    let (code, said) = curl(machine, ports, &[&format!("https://other.gateway.test:{}/", ports.tls)]);
+    let (code, said) =
+        curl(machine, ports, &[&format!("https://other.gateway.test:{}/", ports.tls)]);
     assert_eq!((code, said.as_str()), (35, ""), "the handshake is refused");
-    let plain = |host: &str| curl(machine, ports, &[&format!("http://{host}:{}/a?b=c", ports.http)]);
+    let plain =
+        |host: &str| curl(machine, ports, &[&format!("http://{host}:{}/a?b=c", ports.http)]);
     let (_, said) = plain(HOSTS[1]);
     let there = format!("Location: https://{}/a?b=c", HOSTS[1]);
     assert!(said.starts_with("HTTP/1.1 301") && said.contains(&there), "{said}");
@@ -381,13 +387,15 @@ async fn a_secret_that_others_can_read_stops_the_setup() {
         for name in ["GATEWAY_MASTER_KEY", "gateway.toml"] {
             let secret = machine.file(name);
             if name == "gateway.toml" {
-                let text = machine.secret(name) + "\n[chains.polygon]\nsource = \"node\"\nrpc_url = \"https://node/key\"\n";
+                let text = machine.secret(name)
+                    + "\n[chains.polygon]\nsource = \"node\"\nrpc_url = \"https://node/key\"\n";
                 machine.write(name, &text);
             }
             let mode = |mode| std::fs::Permissions::from_mode(mode);
             std::fs::set_permissions(&secret, mode(0o644)).unwrap();
             let failed = machine.ctl("migrate", &["setup"]).await;
-            let failed = failed.expect_failure("is open to other users (mode 0644); run: chmod 600");
+            let failed =
+                failed.expect_failure("is open to other users (mode 0644); run: chmod 600");
             assert!(failed.stderr.contains(&format!("/{name} ")), "{failed:?}");
             std::fs::set_permissions(&secret, mode(0o600)).unwrap();
         }

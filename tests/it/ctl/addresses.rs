@@ -129,6 +129,11 @@ async fn indices_only_grow_and_leave_no_gap() {
         codes.sort_unstable();
         assert_eq!(codes, [0, 1], "{both:?}");
         assert_eq!(rows(&database).await, 9);
+        // A container sees no file of the machine.
+        let text = std::fs::read_to_string(file(14, 2)).unwrap();
+        let piped = ["addresses", "import", "-", "--by", "ada"];
+        ctl.run_with_input(&piped, &text).await.expect_ok();
+        assert_eq!(rows(&database).await, 11);
     })
     .await;
 }

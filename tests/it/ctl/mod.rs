@@ -22,6 +22,7 @@ mod migrate;
 pub mod payouts;
 mod secrets;
 mod settings;
+mod setup;
 mod simulate;
 mod topology;
 mod usage;

@@ -1,6 +1,6 @@
 //! `gatewayctl config`, and names that are no setting.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fs::Permissions, os::unix::fs::PermissionsExt};
 
 use gateway::{
     asset::{
@@ -126,6 +126,107 @@ async fn every_value_is_shown_with_its_origin_and_no_secret_is_shown() {
     assert_eq!((ran.code, ran.stderr.as_str()), (1, ""), "{ran:?}");
     assert!(ran.stdout.contains("the nearest one is GATEWAY_MAIL__PASSWORD."), "{ran:?}");
     assert!(!ran.stdout.contains(CANARY), "{ran:?}");
+}
+
+/// A folder of secrets.
+fn folder(scratch: &Scratch, files: &[(&str, &str, u32)]) -> String {
+    let path = scratch.fresh("secrets");
+    std::fs::create_dir(&path).unwrap();
+    for (name, text, mode) in files {
+        let file = path.join(name);
+        std::fs::write(&file, text).unwrap();
+        std::fs::set_permissions(&file, Permissions::from_mode(*mode)).unwrap();
+    }
+    path.to_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn secrets_in_files_win_over_the_settings_file_and_the_environment_over_both() {
+    let scratch = Scratch::new();
+    let path =
+        file(&scratch, "mail.password = \"a\"\nmail.user = \"b\"\namqp_url = \"amqp://a\"\n");
+    let folder = folder(
+        &scratch,
+        &[
+            ("DATABASE_URL", "postgres://file", 0o600),
+            ("AMQP_URL", "amqp://file", 0o400),
+            ("GATEWAY_MAIL__PASSWORD", CANARY, 0o440),
+            ("GATEWAY_RATES__PROVIDERS", "kraken,coinbase\n", 0o600),
+            ("GATEWAY_MASTER_KEY", "", 0o600),
+            ("payouts.seed", "nothing of ours", 0o644),
+        ],
+    );
+    let ctl = Ctl::default()
+        .with("GATEWAY_CONFIG", &path)
+        .with("GATEWAY_SECRETS_DIR", &folder)
+        .with("GATEWAY_DATABASE_URL", "postgres://environment");
+    let ran = ctl.run(&["--json", "config", "show"]).await.expect_ok();
+    assert!(!ran.stdout.contains(CANARY), "{ran:?}");
+    let shown = ran.json();
+    let settings = settings(&shown);
+    for (key, from) in [
+        ("database_url", "GATEWAY_DATABASE_URL".to_owned()),
+        ("amqp_url", format!("{folder}/AMQP_URL")),
+        ("mail.password", format!("{folder}/GATEWAY_MAIL__PASSWORD")),
+        ("rates.providers", format!("{folder}/GATEWAY_RATES__PROVIDERS")),
+        ("mail.user", path),
+    ] {
+        assert_eq!(settings[key]["at"], from, "{key}");
+    }
+    assert_eq!(settings["rates.providers"]["value"], json!(["kraken", "coinbase"]));
+    assert_eq!(settings["master_key"]["set"], false);
+}
+
+#[tokio::test]
+async fn a_file_of_a_secret_that_is_misspelt_or_open_stops_every_command() {
+    let scratch = Scratch::new();
+    for (files, told) in [
+        (
+            &[("GATEWAY_MASTER_KY", CANARY, 0o600)][..],
+            "/GATEWAY_MASTER_KY is no setting; the nearest one is GATEWAY_MASTER_KEY.",
+        ),
+        (
+            &[("DATABASE_URL", CANARY, 0o644)],
+            "/DATABASE_URL holds secrets and is open to other users (mode 0644); run: chmod 600 /",
+        ),
+    ] {
+        let ctl = Ctl::default().with("GATEWAY_SECRETS_DIR", &folder(&scratch, files));
+        for arguments in [&["migrate"][..], &["merchant", "list"], &["config", "check"]] {
+            let ran = ctl.run(arguments).await;
+            assert_eq!(ran.code, 1, "{ran:?}");
+            let said = format!("{}{}", ran.stdout, ran.stderr);
+            assert!(said.contains(told) && !said.contains(CANARY), "{said}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn production_refuses_a_settings_file_with_a_secret_that_others_can_read() {
+    let scratch = Scratch::new();
+    let open = |toml: &str| {
+        let path = file(&scratch, toml);
+        std::fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        path
+    };
+    let secret = open(&format!("mail.password = \"{CANARY}\"\n"));
+    let ctl = sound().with("GATEWAY_CONFIG", &secret);
+    let told = format!("{secret} holds secrets and is open to other users (mode 0644)");
+    ctl.run(&["merchant", "list"]).await.expect_failure(&told);
+    let (code, lines) = not_fine(&ctl).await;
+    let found = lines.iter().any(|[subject, state, text]| {
+        subject == "settings file" && state == "broken" && text.contains(&told)
+    });
+    assert!(code == 1 && found, "{lines:?}");
+    // Without a secret, or with one that a file of its own overrides, anybody may read it.
+    let overridden = ctl.with("GATEWAY_MAIL__PASSWORD", CANARY);
+    let plain = sound().with("GATEWAY_CONFIG", &open("mail.user = \"shop\"\n"));
+    for ctl in [overridden, plain] {
+        let (code, lines) = not_fine(&ctl).await;
+        assert_eq!(code, 0, "{lines:?}");
+    }
+    std::fs::set_permissions(&secret, Permissions::from_mode(0o600)).unwrap();
+    let (code, lines) = not_fine(&sound().with("GATEWAY_CONFIG", &secret)).await;
+    assert_eq!(code, 0, "{lines:?}");
 }
 
 #[tokio::test]
