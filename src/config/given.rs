@@ -97,7 +97,7 @@ impl Given {
     pub(super) fn settings_file_of(&self, key: &str) -> Option<&Path> {
         let (path, keys) = self.file.as_ref()?;
         let is_overridden = self.variables.contains_key(key) || self.secrets.contains_key(key);
-        (keys.contains(key) && !is_overridden).then_some(path)
+        (keys.contains(key) && !is_overridden).then_some(path.as_path())
     }
 
     /// Where the value of a setting comes from.
@@ -335,6 +335,7 @@ mod tests {
             ("DATABSE_URL", "not ours"),
             ("GATEWAYCTL", "/usr/bin/gatewayctl"),
             ("GATEWAY_CONFIG", "/etc/gateway.toml"),
+            ("GATEWAY_SECRETS_DIR", "/run/secrets"),
             ("GATEWAY_LOG", "text"),
             ("GATEWAY_OPERATOR", "ada"),
             ("GATEWAY_TEST_SEED", "14"),

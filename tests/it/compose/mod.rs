@@ -1,6 +1,7 @@
 //! Checks of `docker-compose.yml` that are possible without a container engine.
 
 mod page;
+mod paid;
 mod run;
 
 use std::{

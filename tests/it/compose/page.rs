@@ -18,18 +18,23 @@ const RUN: [&str; 6] = [
     "env GATEWAY_SECRETS_DIR=",
 ];
 
-/// A block of commands: whether it is said to be run, the words before it, and its lines.
+/// A block of commands: whether it is said to be run, the paragraph before it, and its lines.
 fn blocks(page: &str) -> Vec<(bool, String, Vec<String>)> {
-    let (mut blocks, mut before, mut lines) = (Vec::new(), String::new(), page.lines());
+    let (mut blocks, mut before, mut ended, mut lines) =
+        (Vec::new(), String::new(), false, page.lines());
     while let Some(line) = lines.next() {
-        let Some(language) = line.trim_start().strip_prefix("```") else {
-            if !line.is_empty() {
-                before = line.to_owned();
+        if let Some(language) = line.trim_start().strip_prefix("```") {
+            let inside = lines.by_ref().map(str::trim).take_while(|line| *line != "```");
+            let inside = inside.map(ToOwned::to_owned).collect();
+            blocks.push((language == "sh", before.clone(), inside));
+        } else if line.is_empty() {
+            ended = true;
+        } else {
+            if std::mem::take(&mut ended) {
+                before.clear();
             }
-            continue;
-        };
-        let inside = lines.by_ref().map(str::trim).take_while(|line| *line != "```");
-        blocks.push((language == "sh", before.clone(), inside.map(ToOwned::to_owned).collect()));
+            before.push_str(line);
+        }
     }
     blocks
 }

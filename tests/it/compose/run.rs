@@ -28,18 +28,18 @@ use support::{
 
 use super::{HOSTS, Variables, compose_with, interpolated, prepared, read, root, services, texts};
 
-const PATIENCE: Duration = Duration::from_secs(90);
+pub(super) const PATIENCE: Duration = Duration::from_secs(90);
 /// Not the published phrase of the sandbox, which production refuses.
 const WORDS: &str =
     "letter advice cage absurd amount doctor acoustic avoid letter advice cage above";
 
 /// One machine with a release on it.
-struct Machine {
+pub(super) struct Machine {
     scratch: Scratch,
     clone: PathBuf,
     compose: Value,
     /// What differs from the file, by variable.
-    here: Vec<(String, String)>,
+    pub(super) here: Vec<(String, String)>,
     api: SocketAddr,
     checkout: SocketAddr,
     dashboard: SocketAddr,
@@ -87,12 +87,12 @@ impl Machine {
         self.clone.join("secrets").join(name)
     }
 
-    fn secret(&self, name: &str) -> String {
+    pub(super) fn secret(&self, name: &str) -> String {
         std::fs::read_to_string(self.file(name)).unwrap()
     }
 
     /// Into the file that is there, which keeps its owner and its mode.
-    fn write(&self, name: &str, text: &str) {
+    pub(super) fn write(&self, name: &str, text: &str) {
         std::fs::write(self.file(name), text).unwrap();
     }
 
@@ -142,7 +142,7 @@ impl Machine {
         environment
     }
 
-    fn launch(&self, service: &str) -> Program {
+    pub(super) fn launch(&self, service: &str) -> Program {
         let metrics = local();
         let command = texts(&self.compose["services"][service]["command"]);
         let mut environment = self.environment(service);
@@ -161,7 +161,7 @@ impl Machine {
     }
 
     /// `docker compose exec SERVICE gatewayctl …`, and `docker compose run` where it is the command.
-    async fn ctl(&self, service: &str, arguments: &[&str]) -> Ran {
+    pub(super) async fn ctl(&self, service: &str, arguments: &[&str]) -> Ran {
         let environment = self.environment(service);
         let ctl =
             environment.iter().fold(Ctl::default(), |ctl, (name, value)| ctl.with(name, value));
@@ -182,7 +182,7 @@ impl Machine {
     }
 
     /// nginx from the template, with the variables that the file gives it.
-    fn launch_proxy(&self) -> (Process, Ports) {
+    pub(super) fn launch_proxy(&self) -> (Process, Ports) {
         let ports = Ports { tls: free_port(), http: free_port() };
         let folder = self.scratch.fresh("proxy");
         std::fs::create_dir(&folder).unwrap();
@@ -235,14 +235,14 @@ fn nginx() -> PathBuf {
     PROGRAM.get_or_init(find).clone()
 }
 
-struct Program {
+pub(super) struct Program {
     process: Process,
     metrics: SocketAddr,
 }
 
 impl Program {
     /// The health check of the file, which asks the address that a container has.
-    async fn ready(&self, machine: &Machine, service: &str) {
+    pub(super) async fn ready(&self, machine: &Machine, service: &str) {
         let check = texts(&machine.compose["services"][service]["healthcheck"]["test"]);
         assert_eq!(check, ["CMD", "gatewayctl", "ready"]);
         let url = format!("http://{}/readyz", self.metrics);
@@ -267,13 +267,13 @@ impl Program {
 }
 
 #[derive(Clone, Copy)]
-struct Ports {
-    tls: u16,
+pub(super) struct Ports {
+    pub(super) tls: u16,
     http: u16,
 }
 
 /// curl's exit code, and what it printed: the head of the answer and its body.
-fn curl(machine: &Machine, ports: Ports, arguments: &[&str]) -> (i32, String) {
+pub(super) fn curl(machine: &Machine, ports: Ports, arguments: &[&str]) -> (i32, String) {
     let mut curl = Command::new("curl");
     curl.args(["--silent", "--include", "--max-time", "20", "--cacert"]);
     curl.arg(machine.file("tls.crt"));
@@ -286,7 +286,7 @@ fn curl(machine: &Machine, ports: Ports, arguments: &[&str]) -> (i32, String) {
     (output.status.code().unwrap(), String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-async fn on_a_machine<F: Future<Output = ()>>(test: impl FnOnce(Machine) -> F) {
+pub(super) async fn on_a_machine<F: Future<Output = ()>>(test: impl FnOnce(Machine) -> F) {
     let database = TestDatabase::empty().await;
     let url = database.url.clone();
     let run = with_broker(|broker| async move {

@@ -65,7 +65,7 @@ async fn ready_says_which_part_of_a_program_cannot_work() {
     let broken = json!({ "ready": false, "parts": { "database": true, "broker": false } });
     let answer = (StatusCode::SERVICE_UNAVAILABLE, broken.to_string());
     let app = Router::new()
-        .route("/readyz", get(|| async { answer }))
+        .route("/readyz", get(move || async move { answer }))
         .route("/healthz", get(|| async { "OK" }));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();

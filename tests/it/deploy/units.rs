@@ -39,8 +39,9 @@ fn machine(scratch: &Scratch) -> PathBuf {
     let (units, programs) = (machine.join(UNITS), machine.join("usr/local/bin"));
     fs::create_dir_all(units.parent().unwrap()).unwrap();
     fs::create_dir_all(&programs).unwrap();
-    let copied = Command::new("cp").arg("-r").arg(root().join("deploy/systemd")).arg(&units);
-    assert!(copied.status().unwrap().success());
+    let ours = root().join("deploy/systemd");
+    let copied = Command::new("cp").arg("-r").arg(ours).arg(&units).status().unwrap();
+    assert!(copied.success());
     for target in OF_SYSTEMD {
         let text = format!("[Unit]\nDescription={target}\n");
         fs::write(units.join(format!("{target}.target")), text).unwrap();
