@@ -62,6 +62,7 @@ write_secrets() {
 give_away() {
     chmod 700 secrets
     chmod 600 secrets/*
+    chmod 644 .env
     if [ "$(id -u)" = 0 ]; then
         chown -R "$image_user:$image_user" secrets
     else
