@@ -102,9 +102,8 @@ impl Reading {
 
 /// The fault of a settings file that holds a secret and is open to other users.
 pub(super) fn exposed_secrets(given: &Given, config: &Config) -> Option<String> {
-    let secrets = table::all(config).filter(|row| row.is_secret && row.value != Shown::Unset);
-    let file = secrets.filter_map(|row| given.settings_file_of(&row.key)).next()?;
-    secret_files::exposed(file)
+    let mut secrets = table::all(config).filter(|row| row.is_secret && row.value != Shown::Unset);
+    secret_files::exposed(secrets.find_map(|row| given.settings_file_of(&row.key))?)
 }
 
 /// Adds variables. Texts stay texts, as a password of digits must not become a number; only lists
