@@ -200,7 +200,7 @@ fn without_value(text: &str) -> String {
 /// True for a setting of a secret type; `key` may name a member of a list.
 fn is_secret(key: &str) -> bool {
     let key = key.split('[').next().unwrap_or(key);
-    super::table::all(&Config::defaults()).any(|row| row.key == key && row.is_secret)
+    table::all(&Config::defaults()).any(|row| row.key == key && row.is_secret)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::{Read, Write as _},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use clap::{Args, Subcommand};
@@ -152,7 +152,7 @@ impl Export {
 impl Import {
     async fn run(self) -> anyhow::Result<Answer> {
         let by = self.by.name()?;
-        let text = self.text()?;
+        let text = pool_text(&self.file)?;
         let imported = open().await?.import_addresses(&text, &by).await?;
         let text = format!(
             "{} added from index {}; {} are free on {}.",
@@ -160,23 +160,23 @@ impl Import {
         );
         Ok(Answer::new(serde_json::to_value(imported)?, text))
     }
+}
 
-    /// Standard input is for a file that lies outside of the container.
-    fn text(&self) -> anyhow::Result<String> {
-        let path = self.file.display();
-        let unreadable = |error: std::io::Error| anyhow::anyhow!("{path} cannot be read: {error}");
-        let source: Box<dyn Read> = if self.file.as_os_str() == "-" {
-            Box::new(std::io::stdin())
-        } else {
-            Box::new(fs::File::open(&self.file).map_err(unreadable)?)
-        };
-        let mut text = String::new();
-        source.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
-        if u64::try_from(text.len()).is_ok_and(|length| length <= FILE_BYTES_MAX) {
-            Ok(text)
-        } else {
-            Err(anyhow::anyhow!("{path} is larger than any pool file"))
-        }
+/// Standard input is for a file that lies outside of the container.
+fn pool_text(file: &Path) -> anyhow::Result<String> {
+    let path = file.display();
+    let unreadable = |error: std::io::Error| anyhow::anyhow!("{path} cannot be read: {error}");
+    let source: Box<dyn Read> = if file.as_os_str() == "-" {
+        Box::new(std::io::stdin())
+    } else {
+        Box::new(fs::File::open(file).map_err(unreadable)?)
+    };
+    let mut text = String::new();
+    source.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if u64::try_from(text.len()).is_ok_and(|length| length <= FILE_BYTES_MAX) {
+        Ok(text)
+    } else {
+        Err(anyhow::anyhow!("{path} is larger than any pool file"))
     }
 }
 
