@@ -21,7 +21,7 @@ status: ## show which servers are used and where
 test: ## all tests, after finding or starting the servers they need
 	@scripts/test.sh
 
-test-update: ## a rolling update under load from another commit: FROM=commit, by default the one before the last
+test-update: ## a rolling update under load, and back again: FROM=commit, by default the last release
 	@scripts/test-update.sh $(FROM)
 
 test-faults: ## every fault of tests/faults.md, with a table of the results

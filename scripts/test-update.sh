@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
-# A rolling update from another commit to this tree, under load: its programs run on this tree's
-# schema first and are replaced one by one. No request may be lost, and no work.
+# A rolling update from another commit to this tree and back again, under load: its programs run on
+# this tree's schema first and are replaced one by one. No request may be lost, and no work.
 #
-#   test-update.sh [COMMIT]     the commit before the last one by default
+#   test-update.sh [COMMIT]     the last release by default; without one, the commit before
 set -euo pipefail
 
 dir=$(dirname "${BASH_SOURCE[0]}")
 # shellcheck source=scripts/clone.sh
 . "$dir/clone.sh"
 
-commit=$(git -C "$root" rev-parse --verify "${1:-HEAD~1}^{commit}")
+release=$(git -C "$root" describe --tags --abbrev=0 --match 'v[0-9]*' 2>/dev/null || echo HEAD~1)
+commit=$(git -C "$root" rev-parse --verify "${1:-$release}^{commit}")
 before=$run_dir/update
 cleanup() { git -C "$root" worktree remove --force "$before" 2>/dev/null || true; }
 trap cleanup EXIT
@@ -20,4 +21,4 @@ git -C "$root" worktree add --quiet --detach "$before" "$commit"
 
 step update "replacing them by those of this tree"
 export GATEWAY_TEST_PREVIOUS=$root/target/update/debug
-"$dir/test.sh" --workspace --test it -- --exact --nocapture fault::two_versions::a_rolling_update_under_load_loses_no_request_and_no_work
+"$dir/test.sh" --workspace --test it -- --exact --nocapture fault::two_versions::a_rolling_update_and_the_way_back_under_load_lose_no_request_and_no_work

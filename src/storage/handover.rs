@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use sqlx::ConnectOptions;
 
-use super::{Db, PgConnection, StorageError};
+use super::{Db, PgConnection, StorageError, identity};
 
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// The time that sessions may take to end; a statement of theirs may be under way.
@@ -64,6 +64,13 @@ impl Db {
         .execute(&mut session)
         .await?;
         Ok(done.rows_affected() == 1)
+    }
+
+    /// Says that this database was restored in a way that it cannot see itself, as from a snapshot
+    /// of the disk. `false` if no program has ever used it.
+    pub async fn note_restored(&self) -> Result<bool, StorageError> {
+        let mut session = self.alone().await?;
+        identity::restored(&mut session).await
     }
 
     /// A session that does not ask whether it may be there.

@@ -6,6 +6,8 @@
 //! was handed the database lacks nothing and goes on (`handover`). Of any other, the first to
 //! notice moves the address sequences far beyond all that can have been given, empties the pools,
 //! stops all signing until an operator has compared wallets and books, and alerts the operators.
+//!
+//! A snapshot of the disk shows none of the marks; whoever restores one says so (`restored`).
 
 use sqlx::Connection;
 
@@ -22,6 +24,8 @@ const ALERT: &str = "database_replaced";
 struct Found {
     replica: bool,
     identity: String,
+    /// Of the table that holds the identity: another one after `pg_restore --clean`.
+    table: i64,
     has_tables: bool,
 }
 
@@ -35,25 +39,62 @@ pub async fn check(connection: &mut PgConnection) -> Result<(), StorageError> {
         // The migrations that make them have not run.
         return Ok(());
     }
-    let row = sqlx::query!("select identity, handover from database_identity")
+    let row = sqlx::query!("select identity, table_id, handover from database_identity")
         .fetch_optional(&mut *connection)
         .await?;
-    match row {
-        Some(row) if row.identity == found.identity && row.handover.is_some() => {
-            Err(StorageError::HandedOver)
-        }
-        Some(row) if row.identity == found.identity => Ok(()),
-        Some(_) => make_safe(connection, &found.identity).await,
-        None => {
-            sqlx::query!(
-                "insert into database_identity (identity) values ($1) on conflict do nothing",
-                found.identity
-            )
-            .execute(connection)
-            .await?;
-            Ok(())
-        }
+    let Some(row) = row else { return note_first(connection, &found).await };
+    if row.identity != found.identity || row.table_id.is_some_and(|table| table != found.table) {
+        return make_safe(connection, &found).await;
     }
+    if row.handover.is_some() {
+        return Err(StorageError::HandedOver);
+    }
+    if row.table_id.is_none() {
+        note_table(connection, &found).await?;
+    }
+    Ok(())
+}
+
+async fn note_first(connection: &mut PgConnection, found: &Found) -> Result<(), StorageError> {
+    sqlx::query!(
+        "insert into database_identity (identity, table_id) values ($1, $2) on conflict do nothing",
+        found.identity,
+        found.table
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Of a row that the release before wrote.
+async fn note_table(connection: &mut PgConnection, found: &Found) -> Result<(), StorageError> {
+    sqlx::query!(
+        "update database_identity set table_id = $1 where table_id is null and identity = $2",
+        found.table,
+        found.identity
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// Makes safe a database that was restored, whatever its marks say. `false` if no program has ever
+/// used it.
+pub(super) async fn restored(connection: &mut PgConnection) -> Result<bool, StorageError> {
+    let found = look(connection).await?;
+    if found.replica {
+        return Err(StorageError::ReadOnly);
+    }
+    let done = sqlx::query!(
+        "update database_identity set identity = 'restored ' || identity, handover = null"
+    )
+    .execute(&mut *connection)
+    .await?;
+    if done.rows_affected() == 0 {
+        return Ok(false);
+    }
+    make_safe(connection, &found).await?;
+    Ok(true)
 }
 
 async fn look(connection: &mut PgConnection) -> Result<Found, StorageError> {
@@ -62,8 +103,9 @@ async fn look(connection: &mut PgConnection) -> Result<Found, StorageError> {
         select pg_is_in_recovery() as "replica!",
                exists(
                    select from pg_attribute
-                   where attrelid = to_regclass('database_identity') and attname = 'handover'
+                   where attrelid = to_regclass('database_identity') and attname = 'table_id'
                ) as "has_tables!",
+               coalesce(to_regclass('database_identity')::oid::bigint, 0) as "table!",
                case when pg_is_in_recovery() then '' else concat_ws('/',
                    (select system_identifier from pg_control_system()),
                    (select oid from pg_database where datname = current_database()),
@@ -73,7 +115,12 @@ async fn look(connection: &mut PgConnection) -> Result<Found, StorageError> {
     )
     .fetch_one(connection)
     .await?;
-    Ok(Found { replica: row.replica, identity: row.identity, has_tables: row.has_tables })
+    Ok(Found {
+        replica: row.replica,
+        identity: row.identity,
+        table: row.table,
+        has_tables: row.has_tables,
+    })
 }
 
 /// Returns whether this is the server that the programs know, and open to them. One round trip,
@@ -84,7 +131,8 @@ pub(super) async fn is_known(connection: &mut PgConnection) -> Result<bool, Stor
         r#"
         select not pg_is_in_recovery() and exists(
             select from database_identity
-            where handover is null and identity = case when pg_is_in_recovery() then '' else concat_ws('/',
+            where handover is null and table_id = 'database_identity'::regclass::oid::bigint
+                and identity = case when pg_is_in_recovery() then '' else concat_ws('/',
                 (select system_identifier from pg_control_system()),
                 (select oid from pg_database where datname = current_database()),
                 left(pg_walfile_name(pg_current_wal_lsn()), 8)
@@ -99,24 +147,25 @@ pub(super) async fn is_known(connection: &mut PgConnection) -> Result<bool, Stor
 
 /// Runs once per replaced database, by the first to come; the others wait for it. If it dies
 /// halfway, the next one repeats it.
-async fn make_safe(connection: &mut PgConnection, identity: &str) -> Result<(), StorageError> {
+async fn make_safe(connection: &mut PgConnection, found: &Found) -> Result<(), StorageError> {
+    let identity = &*found.identity;
     let mut tx = connection.begin().await?;
     // Long after a hand-over it is a copy of the old primary that was restored, while another went
     // on.
     let row = sqlx::query!(
         r#"
-        select identity, handover = 'closed' and updated_at > now() - interval '1 hour' as "handed_over"
+        select identity, table_id, handover = 'closed' and updated_at > now() - interval '1 hour' as "handed_over"
         from database_identity
         for update
         "#
     )
     .fetch_one(&mut *tx)
     .await?;
-    if row.identity == identity {
+    if row.identity == identity && row.table_id == Some(found.table) {
         return Ok(());
     }
     if row.handed_over == Some(true) {
-        adopt(&mut tx, identity).await?;
+        adopt(&mut tx, found).await?;
         tx.commit().await?;
         tracing::warn!(
             was = row.identity,
@@ -139,8 +188,12 @@ async fn make_safe(connection: &mut PgConnection, identity: &str) -> Result<(), 
     safety::stop(&mut tx, EVERYWHERE, reason).await?;
     alerts::raise(&mut tx, ALERT, identity, &detail).await?;
     sqlx::query!(
-        "update database_identity set identity = $1, returns = returns + 1, handover = null, updated_at = now()",
-        identity
+        r#"
+        update database_identity
+        set identity = $1, table_id = $2, returns = returns + 1, handover = null, updated_at = now()
+        "#,
+        identity,
+        found.table
     )
     .execute(&mut *tx)
     .await?;
@@ -153,10 +206,11 @@ async fn make_safe(connection: &mut PgConnection, identity: &str) -> Result<(), 
     Ok(())
 }
 
-async fn adopt(connection: &mut PgConnection, identity: &str) -> Result<(), StorageError> {
+async fn adopt(connection: &mut PgConnection, found: &Found) -> Result<(), StorageError> {
     sqlx::query!(
-        "update database_identity set identity = $1, handover = null, updated_at = now()",
-        identity
+        "update database_identity set identity = $1, table_id = $2, handover = null, updated_at = now()",
+        found.identity,
+        found.table
     )
     .execute(connection)
     .await?;

@@ -111,6 +111,8 @@ const OPERATORS: &[Page] = &[
         "Docker, systemd, TLS in front",
         "docs/containers.md"
     ),
+    page!("backup", "Backup and restore", "what is lost at most, and the drill", "docs/backup.md"),
+    page!("upgrades", "Upgrades", "without a pause, and back again", "docs/upgrades.md"),
     page!("networks", "Networks", "what is proven on each", "docs/networks.md"),
     page!("benchmarks", "Benchmarks", "", "docs/benchmarks.md"),
     page!("fault-report", "Fault report", "", "docs/fault-report.md"),

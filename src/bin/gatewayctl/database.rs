@@ -18,6 +18,9 @@ pub enum Database {
     /// Open a database again that was closed, if no standby was promoted
     #[command(after_help = words::DATABASE_TAKE_BACK)]
     TakeBack,
+    /// Say that this database was restored from a snapshot, so that nothing lost is done twice
+    #[command(after_help = words::DATABASE_RESTORED)]
+    Restored,
 }
 
 impl Database {
@@ -32,6 +35,14 @@ impl Database {
                 let text =
                     if opened { "Programs can connect again." } else { "It was not closed." };
                 Ok(Answer::new(json!({ "opened": opened }), text))
+            }
+            Self::Restored => {
+                if !gateway.db.note_restored().await.map_err(at_database)? {
+                    return Err(never_used());
+                }
+                let text = "Addresses jump, the address pools are empty, and nothing is signed until: gatewayctl payouts resume\n\
+                     Before that, compare each payout wallet with the books and fill the pools (docs/backup.md).";
+                Ok(Answer::new(json!({ "made_safe": true }), text))
             }
         }
     }
@@ -50,6 +61,10 @@ fn told(outcome: HandOver) -> anyhow::Result<Answer> {
             "{sessions} sessions of this database could not be ended, so that something could still be committed; end them and \
              try again. Programs are let in as before."
         )),
-        HandOver::Unused => Err(anyhow::anyhow!("no program has ever used this database")),
+        HandOver::Unused => Err(never_used()),
     }
+}
+
+fn never_used() -> anyhow::Error {
+    anyhow::anyhow!("no program has ever used this database")
 }

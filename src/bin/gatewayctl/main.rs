@@ -76,9 +76,10 @@ use render::Answer;
 
 /// Limit of all commands but those below.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
-/// Limit of a migration (waiting for the database, for another migration, and for its own steps),
-/// and of a rotation's, a month's or a proof's walk through all rows.
-const MIGRATION_LIMIT: Duration = Duration::from_secs(35 * 60);
+/// Limit of a migration, which may build an index of a very large table beside its users.
+const MIGRATION_LIMIT: Duration = Duration::from_secs(5 * 60 * 60);
+/// Limit of a rotation's, a month's or a proof's walk through all rows.
+const WALK_LIMIT: Duration = Duration::from_secs(35 * 60);
 /// Limit of watching webhooks or an order.
 const WATCH_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// Limit of the demo; each of its steps has a limit of its own.
@@ -103,7 +104,7 @@ enum Command {
     /// Bring the database's schema up to this program's version; safe to repeat
     #[command(after_help = words::MIGRATE)]
     Migrate,
-    /// Hand the database over to its standby
+    /// Hand the database over to its standby, or say that it was restored
     #[command(subcommand)]
     Database(database::Database),
     /// Set up RabbitMQ: exchanges, queues, policies and users
@@ -197,13 +198,9 @@ impl Command {
             Self::Listen(_)
             | Self::Payouts(payouts::Payouts::Watch(_))
             | Self::Sweep(sweep::Sweep::Send(_)) => WATCH_LIMIT,
-            // Planning asks the nodes about every address.
-            Self::Setup
-            | Self::Migrate
-            | Self::Secrets(_)
-            | Self::Reports(_)
-            | Self::Ledger(_)
-            | Self::Sweep(_) => MIGRATION_LIMIT,
+            Self::Setup | Self::Migrate => MIGRATION_LIMIT,
+            // Planning a sweep asks the nodes about every address.
+            Self::Secrets(_) | Self::Reports(_) | Self::Ledger(_) | Self::Sweep(_) => WALK_LIMIT,
             Self::Topology(_)
             | Self::Database(_)
             | Self::Doctor(_)

@@ -79,6 +79,7 @@ pub async fn migrate() -> anyhow::Result<Answer> {
     wait_for(&db).await.map_err(|error| no_connection(error, &db))?;
     let applied = db.migrate().await.with_context(|| format!("migrating {}", db.address()))?;
     let missing = db.grant_roles().await.context("granting to the database roles")?;
+    let later = db.later_migrations().await?;
     let steps: Vec<_> = applied
         .iter()
         .map(|step| json!({ "version": step.version, "description": step.description }))
@@ -87,16 +88,19 @@ pub async fn migrate() -> anyhow::Result<Answer> {
         .iter()
         .map(|step| vec![step.version.to_string().into(), (&step.description).into()])
         .collect();
-    let text = if applied.is_empty() {
-        "The schema was already up to date.".to_owned()
-    } else {
-        format!("{}\nThe schema is up to date.", render::table(&["new", "what"], &rows))
+    let text = match (applied.is_empty(), later) {
+        (true, 0) => "The schema was already up to date.".to_owned(),
+        (true, _) => format!(
+            "The schema is of a later release (steps that this program does not know: {later}). It was left as it is."
+        ),
+        _ => format!("{}\nThe schema is up to date.", render::table(&["new", "what"], &rows)),
     };
     let text = match missing.as_slice() {
         [] => text,
         missing => format!("{text}\n{}", without_roles(missing)),
     };
-    Ok(Answer::new(json!({ "applied": steps, "roles_missing": missing }), text))
+    let json = json!({ "applied": steps, "later": later, "roles_missing": missing });
+    Ok(Answer::new(json, text))
 }
 
 /// What an administrator does where this user may create no role. Until then one user does

@@ -160,6 +160,17 @@ Example:
     database!()
 );
 
+pub const DATABASE_RESTORED: &str = concat!(
+    "\
+Recovery from a base backup, a dump in a new database and a promoted standby are noticed by themselves. A snapshot of
+a disk or of a hosted server may not be: run this before any program starts. Run once too often, it costs ten
+million address indices of two thousand million, and the pools have to be filled again.
+
+Example:
+  gatewayctl database restored",
+    database!()
+);
+
 macro_rules! both_keys {
     () => {
         "\n\nEnvironment:\n  \

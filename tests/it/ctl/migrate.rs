@@ -22,6 +22,24 @@ async fn migrating_twice_and_at_once_applies_every_step_exactly_once() {
     .await;
 }
 
+/// Whoever goes back to the release before starts its `migrate` too, where that is a step of the
+/// start.
+#[tokio::test]
+async fn a_schema_of_a_later_release_is_left_as_it_is() {
+    over(TestDatabase::empty().await, |ctl, database| async move {
+        ctl.json(&["migrate"]).await;
+        let later =
+            "insert into _sqlx_migrations (version, description, success, checksum, execution_time)
+                     values (20991231000000, 'later', true, '', 1)";
+        sqlx::query(later).execute(&mut database.connect().await).await.unwrap();
+        let again = ctl.json(&["migrate"]).await;
+        assert_eq!((&again["applied"], &again["later"]), (&serde_json::json!([]), &1.into()));
+        let text = ctl.run(&["migrate"]).await.expect_ok().stdout;
+        assert!(text.starts_with("The schema is of a later release ("), "{text}");
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn migrating_needs_no_setting_but_the_database() {
     over(TestDatabase::empty().await, |_, database| async move {

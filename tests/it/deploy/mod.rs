@@ -4,6 +4,8 @@
 mod image;
 mod units;
 
+mod backup;
+
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},

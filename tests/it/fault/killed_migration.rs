@@ -2,16 +2,19 @@
 
 use std::{
     collections::BTreeMap,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use sqlx::{Connection, Executor, PgConnection};
+use gateway::storage::Db;
+use sqlx::{Connection, Executor, PgConnection, migrate::Migrator};
 use support::{
     fault::fired::fired,
     server::{
         database::TestDatabase,
         private_postgres::fresh_postgres,
         processes::{Launch, Process, Signal, program, within},
+        scratch::Scratch,
     },
 };
 
@@ -203,5 +206,69 @@ async fn a_migration_that_waits_for_a_table_lets_its_users_go_on() {
     let files = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../migrations"));
     let steps = i64::try_from(files.unwrap().count()).unwrap();
     assert_eq!(made(&mut hand).await, steps, "{}", run.said());
+    database.remove().await;
+}
+
+const TABLE: &str = "create table entry (note text); insert into entry select 'a' || n from generate_series(1, 100) n;";
+const INDEX: &str = "-- no-transaction\ncreate index concurrently entry_by_note on entry (note);";
+const UNFINISHED: &str = "select exists (select from pg_index where not indisvalid)";
+
+/// Waits until the index is begun and waits for the table's users.
+async fn until_begun(hand: &mut PgConnection) {
+    within(STEP_LIMIT, "the index is begun", async || {
+        let begun = sqlx::query_scalar(UNFINISHED).fetch_one(&mut *hand).await.unwrap();
+        if begun && others(hand, Some("virtualxid")).await == 1 {
+            Ok(())
+        } else {
+            Err("not yet".to_owned())
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_index_is_built_beside_the_users_of_its_table_and_anew_after_it_was_killed() {
+    let database = TestDatabase::empty().await;
+    let scratch = Scratch::new();
+    let folder = scratch.fresh("steps");
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::write(folder.join("1_table.sql"), TABLE).unwrap();
+    std::fs::write(folder.join("2_index.sql"), INDEX).unwrap();
+    let steps = Arc::new(Migrator::new(folder.as_path()).await.unwrap());
+    let mut hand = database.connect().await;
+    steps.run_to(1, &mut hand).await.unwrap();
+    let mut writer = database.connect().await;
+    let mut writing = writer.begin().await.unwrap();
+    writing.execute("insert into entry values ('b')").await.unwrap();
+
+    let migrating = || {
+        let (url, steps) = (database.url.clone().into(), steps.clone());
+        tokio::spawn(async move {
+            let db = Db::connect_lazy(&url, 2).unwrap();
+            let made = db.migrate_by(&steps).await.map(|made| made.len());
+            db.close().await;
+            made
+        })
+    };
+    let first = migrating();
+    until_begun(&mut hand).await;
+    // The next one must not be among those for whom the index waits.
+    let second = migrating();
+    hand.execute("set lock_timeout = 1000; insert into entry values ('c')").await.unwrap();
+    let kill = "select count(pg_terminate_backend(pid)) from pg_stat_activity
+                where datname = current_database() and wait_event = 'virtualxid'";
+    assert_eq!(sqlx::query_scalar::<_, i64>(kill).fetch_one(&mut hand).await.unwrap(), 1);
+    first.await.unwrap().unwrap_err();
+    fired(1);
+    assert!(sqlx::query_scalar::<_, bool>(UNFINISHED).fetch_one(&mut hand).await.unwrap());
+    writing.commit().await.unwrap();
+    assert_eq!(second.await.unwrap().unwrap(), 1, "the second made the step");
+    assert!(!sqlx::query_scalar::<_, bool>(UNFINISHED).fetch_one(&mut hand).await.unwrap());
+    // Killed between the index and the note of it.
+    hand.execute("delete from _sqlx_migrations where version = 2").await.unwrap();
+    assert_eq!(migrating().await.unwrap().unwrap(), 1);
+    let indices = "select count(*) from pg_indexes where indexname = 'entry_by_note'";
+    assert_eq!(sqlx::query_scalar::<_, i64>(indices).fetch_one(&mut hand).await.unwrap(), 1);
+    drop((writer, hand));
     database.remove().await;
 }

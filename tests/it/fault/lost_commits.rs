@@ -24,7 +24,7 @@ const ORDERS: usize = 8;
 const LIMIT: Duration = Duration::from_secs(90);
 const REFUSAL: &str = "read-only replica";
 
-async fn one<T>(url: &str, query: &'static str) -> T
+pub(super) async fn one<T>(url: &str, query: &'static str) -> T
 where
     T: Send + Unpin + sqlx::Type<sqlx::Postgres> + for<'r> sqlx::Decode<'r, sqlx::Postgres>,
 {
@@ -32,19 +32,19 @@ where
     sqlx::query_scalar(query).fetch_one(&mut connection).await.unwrap()
 }
 
-fn name_of(url: &str) -> &str {
+pub(super) fn name_of(url: &str) -> &str {
     url.rsplit('/').next().unwrap()
 }
 
 /// No address was given out twice, over all that buyers ever saw.
-fn all_differ(orders: &[&[Order]]) {
+pub(super) fn all_differ(orders: &[&[Order]]) {
     let all: Vec<_> = orders.iter().flat_map(|orders| orders.iter()).collect();
     let addresses: BTreeSet<_> = all.iter().map(|order| &order.address).collect();
     assert_eq!(addresses.len(), all.len(), "an address was given twice");
 }
 
 /// Signing is stopped until an operator has looked, and an alert is raised.
-async fn is_made_safe(url: &str) {
+pub(super) async fn is_made_safe(url: &str) {
     let stopped = "select count(*) from payout_stop where network = '*'";
     assert_eq!(
         one::<i64>(url, stopped).await,
@@ -185,7 +185,7 @@ async fn a_restored_backup_gives_no_address_and_no_event_twice() {
     .await;
 }
 
-fn event_ids(shop: &Shop) -> BTreeSet<String> {
+pub(super) fn event_ids(shop: &Shop) -> BTreeSet<String> {
     let received = shop.receiver.received();
     received.iter().map(|post| post.header("x-gateway-event-id").to_owned()).collect()
 }

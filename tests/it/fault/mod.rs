@@ -32,6 +32,7 @@ mod pooler;
 mod readers;
 mod refused_start;
 mod refused_transactions;
+mod restored_backup;
 mod scarce_resources;
 mod shuffled_messages;
 mod slow_handlers;

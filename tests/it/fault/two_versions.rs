@@ -1,9 +1,10 @@
-//! A rolling update (F17): the next version beside this one, over one schema and one set of queues,
-//! under load.
+//! A rolling update (F17) and the way back: the next version beside this one, over one schema and
+//! one set of queues, under load.
 //!
 //! The next version is simulated: by a schema one step ahead, as its migration would leave it, and
 //! by messages with more fields than this version knows. The previous one is this one too, unless
-//! `GATEWAY_TEST_PREVIOUS` names a folder with its programs, as `scripts/test-update.sh` does.
+//! `GATEWAY_TEST_PREVIOUS` names a folder with its programs, as `scripts/test-update.sh` does. On
+//! the way back it finds the rows and the messages of the version after it.
 
 use std::{
     collections::BTreeSet,
@@ -37,7 +38,7 @@ use tokio::sync::watch;
 
 const LIMIT: Duration = Duration::from_secs(120);
 const CUSTOMERS: usize = 3;
-const PAUSE: Duration = Duration::from_millis(150);
+const PAUSE: Duration = Duration::from_millis(300);
 /// Adds to every table columns that a next version might have: a nullable one, and one with a
 /// default.
 const NEXT_SCHEMA: &str = "
@@ -103,6 +104,43 @@ async fn message_of_the_next_version(broker: &TestBroker, installation: &Install
     broker.publish_by_hand(&queue, &body.to_string()).await;
 }
 
+/// Settings of an API beside the one that is there, and its address.
+fn beside() -> (SocketAddr, [(&'static str, String); 2]) {
+    let next = local();
+    let listen = ("GATEWAY_API__LISTEN", next.to_string());
+    (next, [listen, ("GATEWAY_CHECKOUT__LISTEN", local().to_string())])
+}
+
+/// A program of the version before, where there is one.
+fn previous(
+    installation: &Installation,
+    name: &str,
+    arguments: &[&str],
+    more: &[(&str, &str)],
+) -> Program {
+    match std::env::var_os("GATEWAY_TEST_PREVIOUS") {
+        Some(folder) => installation.launch_release(Path::new(&folder), name, arguments, more),
+        None => installation.launch(name, arguments, more),
+    }
+}
+
+/// The API first, then the workers, of either version.
+async fn roll(
+    (api, workers): (Program, Program),
+    balancer: &watch::Sender<SocketAddr>,
+    start: impl Fn(&str, &[&str], &[(&str, &str)]) -> Program,
+) -> (Program, Program) {
+    let (address, settings) = beside();
+    let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let next = start("gateway-api", &[], &settings);
+    next.ready().await;
+    balancer.send_replace(address);
+    let api = replace(api, async || next).await;
+    let workers = replace(workers, async || start("gateway-worker", &["all"], &[])).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    (api, workers)
+}
+
 async fn replace(old: Program, start: impl AsyncFnOnce() -> Program) -> Program {
     let next = start().await;
     next.ready().await;
@@ -114,11 +152,11 @@ async fn replace(old: Program, start: impl AsyncFnOnce() -> Program) -> Program 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_rolling_update_under_load_loses_no_request_and_no_work() {
+async fn a_rolling_update_and_the_way_back_under_load_lose_no_request_and_no_work() {
     let database = TestDatabase::create().await;
     with_broker(|broker| async move {
         let installation = Installation::new(&database.url, &(&*broker).into(), &[]);
-        let (api, workers) = match std::env::var_os("GATEWAY_TEST_PREVIOUS") {
+        let programs = match std::env::var_os("GATEWAY_TEST_PREVIOUS") {
             Some(folder) => installation.start_release(Path::new(&folder)).await,
             None => installation.start().await,
         };
@@ -132,19 +170,15 @@ async fn a_rolling_update_under_load_loses_no_request_and_no_work() {
         next_schema(&installation).await;
         message_of_the_next_version(&broker, &installation).await;
 
-        let next = local();
-        let (listen, checkout) = (next.to_string(), local().to_string());
-        let next_api = installation.launch(
-            "gateway-api",
-            &[],
-            &[("GATEWAY_API__LISTEN", &listen), ("GATEWAY_CHECKOUT__LISTEN", &checkout)],
-        );
-        next_api.ready().await;
-        balancer.send_replace(next);
-        let api = replace(api, async || next_api).await;
-        let workers =
-            replace(workers, async || installation.launch("gateway-worker", &["all"], &[])).await;
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        let launch = |name: &str, arguments: &[&str], more: &[(&str, &str)]| {
+            installation.launch(name, arguments, more)
+        };
+        let before = |name: &str, arguments: &[&str], more: &[(&str, &str)]| {
+            previous(&installation, name, arguments, more)
+        };
+        let programs = roll(programs, &balancer, launch).await;
+        let programs = roll(programs, &balancer, before).await;
+        let programs = roll(programs, &balancer, launch).await;
         stop.store(true, Ordering::Relaxed);
         let (mut orders, mut cut) = (Vec::new(), 0);
         for seen in join_all(customers).await {
@@ -161,7 +195,7 @@ async fn a_rolling_update_under_load_loses_no_request_and_no_work() {
         // No dead letter: the message of the next version was understood.
         let outcome = shop.converge(&installation, &orders, LIMIT).await;
         println!("{} orders over two versions; afterwards {outcome:?}", orders.len());
-        drop((api, workers));
+        drop(programs);
         database.remove().await;
     })
     .await;

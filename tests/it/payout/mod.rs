@@ -18,7 +18,7 @@ mod limits;
 mod limits_of_merchants;
 mod many;
 mod multisend;
-mod node;
+pub mod node;
 mod on_a_node;
 mod poison;
 mod races;

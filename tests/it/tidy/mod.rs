@@ -9,6 +9,7 @@ mod documents;
 mod imports;
 mod language;
 mod manifests;
+mod migrations;
 mod secrets;
 mod sources;
 mod tree;

@@ -149,12 +149,22 @@ impl Installation {
 
     /// The API and the workers of another release, whose programs are in `folder`.
     pub async fn start_release(&self, folder: &Path) -> (Program, Program) {
-        let api = self.launch_by(&folder.join("gateway-api"), "gateway-api", &[], &[]);
-        let worker = folder.join("gateway-worker");
-        let workers = self.launch_by(&worker, "gateway-worker", &["all"], &[]);
+        let api = self.launch_release(folder, "gateway-api", &[], &[]);
+        let workers = self.launch_release(folder, "gateway-worker", &["all"], &[]);
         api.listening().await;
         workers.listening().await;
         (api, workers)
+    }
+
+    /// Starts a program of another release without waiting for it.
+    pub fn launch_release(
+        &self,
+        folder: &Path,
+        name: &str,
+        arguments: &[&str],
+        more: &[(&str, &str)],
+    ) -> Program {
+        self.launch_by(&folder.join(name), name, arguments, more)
     }
 
     /// Workers that may open `files` at most, and may not raise that.

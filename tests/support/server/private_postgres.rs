@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    os::unix::fs::PermissionsExt,
+    os::unix::{fs::PermissionsExt, process::CommandExt},
     path::{Path, PathBuf},
     process::Command,
     time::Duration,
@@ -11,6 +11,7 @@ use std::{
 use gateway::storage::Db;
 use sqlx::{Connection, Executor, PgConnection};
 
+use crate::client::ctl::Ran;
 use crate::server::authority::Authority;
 use crate::server::processes::{Janitor, Launch, Process, Signal, free_port, within};
 
@@ -142,7 +143,8 @@ impl PrivatePostgres {
         process
     }
 
-    fn data(&self) -> String {
+    /// The folder of its data.
+    pub fn data(&self) -> String {
         self.folder.join("data").display().to_string()
     }
 
@@ -238,6 +240,76 @@ impl PrivatePostgres {
         assert!(Path::new(&data).join("standby.signal").exists(), "{}", copied.said());
         standby.start().await;
         standby
+    }
+
+    /// A folder for a server that `backup.sh restore` makes; it is not started.
+    pub fn without_data() -> Self {
+        Self::in_a_folder(None)
+    }
+
+    /// Runs a copy of `deploy/backup.sh` as this server's user, who cannot see the checkout.
+    pub fn backup(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Ran {
+        self.run_as_its_user(&self.backup_script().display().to_string(), arguments, environment)
+    }
+
+    /// Runs a program as this server's user: one of PostgreSQL's own, or another.
+    pub fn run_as_its_user(
+        &self,
+        program: &str,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Ran {
+        let own = self.programs.join(program);
+        let mut command = Command::new(if own.exists() { own } else { PathBuf::from(program) });
+        command.args(arguments).current_dir(&self.folder).env_clear();
+        command.envs(Self::backup_environment(&self.folder)).envs(environment.iter().copied());
+        if let Some((user, group)) = self.owner {
+            command.uid(user).gid(group);
+        }
+        let output = command.output().unwrap();
+        Ran {
+            code: output.status.code().unwrap(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Receives the log of `url` into `folder` until the process is dropped.
+    pub fn receive_wal(&self, url: &str, folder: &str) -> Process {
+        let arguments = ["wal", "--to", folder].map(str::to_owned).to_vec();
+        let mut environment = Self::backup_environment(&self.folder);
+        environment.push(("DATABASE_URL".to_owned(), url.to_owned()));
+        let program = self.backup_script();
+        Process::start(&Launch {
+            name: "backup-wal".to_owned(),
+            program,
+            arguments,
+            environment,
+            owner: self.owner,
+        })
+    }
+
+    fn backup_script(&self) -> PathBuf {
+        let script = self.folder.join("backup.sh");
+        let original = Path::new(env!("CARGO_MANIFEST_DIR")).join("../deploy/backup.sh");
+        fs::copy(original, &script).unwrap();
+        script
+    }
+
+    fn backup_environment(home: &Path) -> Vec<(String, String)> {
+        let path = std::env::var("PATH").unwrap_or_default();
+        vec![("PATH".to_owned(), path), ("HOME".to_owned(), home.display().to_string())]
+    }
+
+    /// An empty folder of this server's user.
+    pub fn make_folder(&self, name: &str) -> String {
+        let folder = self.folder.join(name);
+        fs::create_dir(&folder).unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
+        if let Some((user, group)) = self.owner {
+            std::os::unix::fs::chown(&folder, Some(user), Some(group)).unwrap();
+        }
+        folder.display().to_string()
     }
 
     /// A copy of `database` as it is now, as a file.
