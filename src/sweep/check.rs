@@ -303,7 +303,7 @@ mod tests {
         check_one(&transaction, &pinned(transaction.network).unwrap()).unwrap_err()
     }
 
-    fn account(change: impl Fn(&mut super::super::plan::Account)) -> Fault {
+    fn account(change: impl Fn(&mut Account)) -> Fault {
         let change = |transaction: &mut Transaction| {
             let From::Account(account) = &mut transaction.from else { unreachable!() };
             change(account);

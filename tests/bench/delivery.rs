@@ -123,7 +123,7 @@ pub async fn insert_silently(connection: &mut sqlx::PgConnection, new: &NewEvent
 
 /// Lets `processes` workers send `backlog` queued deliveries of `merchants` merchants; returns
 /// deliveries per second, from the first read until the last outcome is stored.
-async fn drain(
+pub async fn drain(
     world: &Arc<World>,
     processes: usize,
     pause: Duration,

@@ -79,9 +79,8 @@ async fn the_production_profile_takes_a_payment_behind_tls() {
             if now["payment_status"] == "finished" { Ok(()) } else { Err(now.to_string()) }
         })
         .await;
-        let explained =
-            machine.ctl("api", &["invoice", "explain", payment["payment_id"].as_str().unwrap()]);
-        explained.await.expect_ok();
+        let explain = ["invoice", "explain", payment["payment_id"].as_str().unwrap()];
+        machine.ctl("api", &explain).await.expect_ok();
     })
     .await;
 }

@@ -130,7 +130,7 @@ async fn every_refusal_has_its_kind() {
         let changed = json!({ "acceptTotalRaw": "1" });
         let details = refused(&client.post(&format!("{EVM}/{id}/confirm"), &changed).await, 409, "quote_changed");
         assert!(details["totalToSendRaw"].is_string());
-        let nobody = support::client::Client::new(stack.api);
+        let nobody = Client::new(stack.api);
         refused(&nobody.get(EVM).await, 401, "api_key_missing");
         let own = payer.confirm(EVM, &id).await["depositAddress"].as_str().unwrap().to_owned();
         let details = refused(&post(item(&own, "1")).await, 400, "invalid_address");
@@ -209,9 +209,7 @@ async fn a_key_that_is_none_creates_nothing() {
         let client = &payer.merchant.client;
         let long = "k".repeat(256);
         for keys in [&[""][..], &[&long], &["k-1", "k-2"]] {
-            let with = |client: support::client::Client, key: &&str| {
-                client.with_header("idempotency-key", key)
-            };
+            let with = |client: Client, key: &&str| client.with_header("idempotency-key", key);
             let answer = keys.iter().fold(client.clone(), with).post(EVM, &two_rows()).await;
             refused(&answer, 400, "invalid_idempotency_key");
             says(&answer, "sent once, with 1 to 255 characters");
