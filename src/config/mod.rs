@@ -366,8 +366,8 @@ impl Broker {
 }
 
 impl Config {
-    /// Reads defaults, `$GATEWAY_CONFIG`, the folder `$GATEWAY_SECRETS_DIR` and the environment, and
-    /// checks everything.
+    /// Reads defaults, `$GATEWAY_CONFIG`, the folder `$GATEWAY_SECRETS_DIR` and the environment,
+    /// and checks everything.
     pub fn load() -> Result<Self, ConfigError> {
         Self::load_for(Part::Whole)
     }

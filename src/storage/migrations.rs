@@ -6,7 +6,7 @@ use std::{
 };
 
 use sqlx::{
-    AssertSqlSafe, ConnectOptions, Connection, PgConnection,
+    AssertSqlSafe, ConnectOptions, Connection, Executor, PgConnection,
     migrate::{AppliedMigration, Migrate, MigrateError, Migrator},
     postgres::PgConnectOptions,
 };
@@ -92,8 +92,8 @@ impl Db {
     /// Brings the schema up to this program's version and returns the steps that were new.
     ///
     /// Safe to run twice and at the same time: one waits for the other and then finds nothing to
-    /// do. Safe to kill: a step is one transaction, or one index that is built anew. A table that is
-    /// in use is asked for again and again, so that its users go on.
+    /// do. Safe to kill: a step is one transaction, or one index that is built anew. A table that
+    /// is in use is asked for again and again, so that its users go on.
     pub async fn migrate(&self) -> Result<Vec<Migration>, MigrateError> {
         self.migrate_by(&MIGRATOR).await
     }
@@ -268,13 +268,13 @@ async fn drop_leftover(session: &mut PgConnection, index: &str) -> Result<(), Mi
     if exists.fetch_one(&mut *session).await.map_err(MigrateError::Execute)? {
         // The name is a word of our own files.
         let statement = AssertSqlSafe(format!("drop index concurrently {index}"));
-        sqlx::raw_sql(statement).execute(session).await.map_err(MigrateError::Execute)?;
+        session.execute(statement).await.map_err(MigrateError::Execute)?;
     }
     Ok(())
 }
 
 async fn execute(session: &mut PgConnection, statement: &'static str) -> Result<(), MigrateError> {
-    sqlx::raw_sql(statement).execute(session).await.map_err(MigrateError::Execute).map(drop)
+    session.execute(statement).await.map_err(MigrateError::Execute).map(drop)
 }
 
 fn is_locked(error: &MigrateError) -> bool {

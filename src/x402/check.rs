@@ -91,8 +91,9 @@ pub fn check(payment: &Payment, terms: &Terms, place: &Place<'_>) -> Result<Sign
     }
     let key = KeySignature::read(&payment.signature.bytes)
         .and_then(|signature| domain.signer(signed, &signature));
-    let is_key = key == Some(signed.from) && !payment.signature.is_wrapped;
-    let signer = if is_key { Signer::Key } else { Signer::Contract };
+    let is_wrapped = payment.signature.is_wrapped;
+    let is_owner = key == Some(signed.from);
+    let signer = if is_owner && !is_wrapped { Signer::Key } else { Signer::Contract };
     window(signed, place.now, place.seconds_left_min)?;
     if signed.value != Word::from(terms.amount.get()) {
         return Err(Reason::Value);

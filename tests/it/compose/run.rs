@@ -1,5 +1,5 @@
-//! The production profile of `docker-compose.yml` run without an engine: each service's command as a
-//! process, with the environment and the secrets that the file gives it. Only what names another
+//! The production profile of `docker-compose.yml` run without an engine: each service's command as
+//! a process, with the environment and the secrets that the file gives it. Only what names another
 //! container is replaced: addresses of servers, and addresses to listen at.
 
 use std::{
@@ -160,7 +160,8 @@ impl Machine {
         Program { process, metrics }
     }
 
-    /// `docker compose exec SERVICE gatewayctl …`, and `docker compose run` where it is the command.
+    /// `docker compose exec SERVICE gatewayctl …`, and `docker compose run` where that is the
+    /// command.
     pub(super) async fn ctl(&self, service: &str, arguments: &[&str]) -> Ran {
         let environment = self.environment(service);
         let ctl =

@@ -136,8 +136,8 @@ fn every_container_is_confined_and_every_reference_leads_somewhere() {
             assert!(secrets.contains(secret), "{place} mounts {secret}");
             let holder = SEEDS.iter().find(|(seed, _)| *seed == secret).map(|(_, holder)| *holder);
             assert!(holder.is_none_or(|holder| holder == place), "{place} holds {secret}");
-            // Kubernetes gives it to root and this group; 288 is 0440. Production refuses a settings
-            // file that others can read.
+            // Kubernetes gives it to root and this group; 288 is 0440. Production refuses a
+            // settings file that others can read.
             let readable = pod["securityContext"]["fsGroup"] == 10001;
             let closed = volume["secret"]["defaultMode"] == 288;
             assert!(readable && closed, "{place} cannot read {secret}, or others can");

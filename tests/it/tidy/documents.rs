@@ -106,8 +106,9 @@ fn every_setting_that_a_document_names_exists() {
     for document in documents() {
         for name in settings(&document.text) {
             count += 1;
-            let (section, key) = name.split_once("__").expect("a section and a key");
-            let (section, key) = (section.to_lowercase(), key.to_lowercase());
+            // A key of a section, or of a part of one: CHAINS__POLYGON__RPC_URL.
+            let (section, key) = name.rsplit_once("__").expect("a section and a key");
+            let (section, key) = (section.replace("__", ".").to_lowercase(), key.to_lowercase());
             let is_key =
                 [":", " ="].iter().any(|mark| configuration.contains(&format!("{key}{mark}")));
             if !is_key || !configuration.contains(&section) {

@@ -54,6 +54,9 @@ fn nothing_random_is_seeded() {
     expect_none("use rand::rng(), which the operating system seeds", &found);
 }
 
+/// Composes one statement, which names an index of a migration's own file: names cannot be bound.
+const COMPOSED: &str = "src/storage/migrations.rs";
+
 /// sqlx accepts only static text, unless the text is marked as safe.
 #[test]
 fn no_statement_is_put_together_from_text() {
@@ -64,5 +67,8 @@ fn no_statement_is_put_together_from_text() {
             source.lines(|line| line.contains("AssertSqlSafe") || line.contains("raw_sql"))
         })
         .collect();
+    let (composed, found): (Vec<_>, Vec<_>) =
+        found.into_iter().partition(|line| line.starts_with(COMPOSED));
     expect_none("bind values; list the allowed orders", &found);
+    assert_eq!(composed.len(), 2, "the import and its one use: {composed:?}");
 }
