@@ -114,11 +114,14 @@ name_it() {
     if [ -n "$recipient" ]; then kept=$kept.gpg; fi
 }
 
-# Writes the backup on stdin to $kept and its checksum beside it. Neither may exist.
+# Puts the finished file in `scratch` at $kept and its checksum beside it. Neither may exist.
+#
+# Never at the end of a pipe: a part of it that broke off would be known only after this, and half a
+# backup would have a checksum that holds.
 keep() {
     local name=${kept##*/}
-    encrypt >"$scratch/$name"
     [ -s "$scratch/$name" ] || die "nothing was written"
+    sync -- "$scratch/$name"
     (cd "$scratch" && sha256sum -- "$name" >sum)
     # A link is made or refused at once, where a move would overwrite.
     ln -- "$scratch/$name" "$kept" || die "$kept is there already; nothing was overwritten"
@@ -154,8 +157,10 @@ base() {
     scratch=$(mktemp -d "$to/.unfinished.XXXXXX")
     "$basebackup" -w -d "$url" -D "$scratch/data" -X stream --checkpoint=fast --manifest-checksums=SHA256
     "$verify" --quiet "$scratch/data" || die "the copy is damaged; nothing was kept"
-    tar -C "$scratch/data" -cf - . | gzip -1 | keep
-    [ -n "$recipient" ] || gzip -t "$kept"
+    tar -C "$scratch/data" -cf - . | gzip -1 | encrypt >"$scratch/${kept##*/}" ||
+        die "the copy could not be packed; nothing was kept"
+    [ -n "$recipient" ] || gzip -t "$scratch/${kept##*/}" || die "what was packed cannot be read; nothing was kept"
+    keep
     say_kept "base backup of PostgreSQL $major, verified by its manifest"
     say "with the log that backup.sh wal receives it restores up to the last second; alone, up to now"
 }
@@ -183,7 +188,8 @@ dump() {
     scratch=$(mktemp -d "$to/.unfinished.XXXXXX")
     "$(program pg_dump "$major")" -w -d "$url" -Fc --lock-wait-timeout=60000 -f "$scratch/dump"
     read_dump "$scratch/dump" || die "the copy cannot be read; nothing was kept"
-    keep <"$scratch/dump"
+    encrypt <"$scratch/dump" >"$scratch/${kept##*/}" || die "the copy could not be encrypted; nothing was kept"
+    keep
     say_kept "dump of PostgreSQL $major, read to its end"
     say "what is committed after this moment is not in it and no log can add it: at most the time between two dumps is lost"
 }

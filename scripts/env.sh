@@ -2,7 +2,8 @@
 # Writes what docker-compose.yml reads: .env, in which nothing is secret, and secrets/, a file each.
 # A secret that is there stays, as volumes and sealed rows depend on it.
 #
-#   env.sh                                    the sandbox
+#   env.sh                                    the sandbox; or the .env of an earlier release, whose
+#                                             passwords move to secrets/ and whose profile stays
 #   env.sh production API PAY DASHBOARD       production; the names of the three hosts
 #
 # It stands alone: a release has it without the other scripts.
@@ -70,13 +71,13 @@ give_away() {
     fi
 }
 
-# Other lines of an earlier .env, such as ports, stay.
-write_sandbox() {
+# Profile $1. Other lines of an earlier .env, such as ports, stay.
+write_env() {
     local kept
     kept=$(grep -Ev '^(#|$|GATEWAY_PROFILE=|GATEWAY_MASTER_KEY=|POSTGRES_PASSWORD=|RABBITMQ_[A-Z]+_PASSWORD=)' .env 2>/dev/null || true)
     cat >.env <<ENV
 # Written by scripts/env.sh; nothing in it is secret. .env.example says what else may stand here.
-GATEWAY_PROFILE=sandbox${kept:+
+GATEWAY_PROFILE=$1${kept:+
 $kept}
 ENV
 }
@@ -116,15 +117,25 @@ fi
 case ${1:-sandbox} in
     sandbox)
         [ $# -le 1 ] || die "usage: env.sh | env.sh production API PAY DASHBOARD"
+        # The profile of the database that the passwords belong to, which no other profile may open.
+        profile=$(earlier GATEWAY_PROFILE)
+        profile=${profile:-sandbox}
         write_secrets
-        write_sandbox
+        write_env "$profile"
         give_away
-        [ "$is_earlier" = no ] || say "The passwords of the earlier .env are in secrets/ now."
-        say "Wrote .env and secrets/. Next: docker compose up"
+        [ "$is_earlier" = no ] ||
+            say "The passwords of the earlier .env are in secrets/ now; its profile, $profile, and its other lines stay."
+        if [ "$profile" = production ]; then
+            say "Wrote .env and secrets/. Before the next start read docs/containers.md: settings with secrets move to secrets/ too"
+        else
+            say "Wrote .env and secrets/. Next: docker compose up"
+        fi
         ;;
     production)
         [ $# = 4 ] || die "name the three hosts: env.sh production api.example.com pay.example.com dashboard.example.com"
-        [ "$is_earlier" = no ] || die ".env is of a sandbox; begin production in a folder of its own"
+        [ "$is_earlier" = no ] ||
+            die ".env is of an earlier release: run env.sh without arguments, which keeps its profile and passwords." \
+                "A new production begins in a folder of its own"
         write_secrets
         write_production "$2" "$3" "$4"
         give_away

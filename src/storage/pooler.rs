@@ -207,7 +207,7 @@ async fn session_of(connection: &mut PgConnection) -> Result<i32, StorageError> 
 async fn unlimited(options: &PgConnectOptions) -> Result<Vec<String>, StorageError> {
     let mut connection = options.connect().await?;
     let rows = connection.fetch_all(UNLIMITED).await?;
-    leave(vec![connection]).await;
+    let _: Result<_, sqlx::Error> = connection.close().await;
     let mut names = Vec::new();
     for row in rows {
         names.push(row.try_get(0)?);

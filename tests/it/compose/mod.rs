@@ -198,6 +198,32 @@ fn passwords_of_an_earlier_env_are_kept_and_a_later_one_is_not_overwritten() {
 }
 
 #[test]
+fn a_production_of_an_earlier_release_stays_one() {
+    let scratch = Scratch::new();
+    let clone = scratch.fresh("clone");
+    std::fs::create_dir_all(clone.join("scripts")).unwrap();
+    std::fs::copy(root().join("scripts/env.sh"), clone.join("scripts/env.sh")).unwrap();
+    let run = |arguments: &[&str]| {
+        Command::new(clone.join("scripts/env.sh")).args(arguments).output().unwrap()
+    };
+    let earlier = "GATEWAY_PROFILE=production\nGATEWAY_BASE_URL=https://api.example.com\nPOSTGRES_PASSWORD=first\n";
+    std::fs::write(clone.join(".env"), earlier).unwrap();
+    let refused = run(&["production", "a.example.com", "b.example.com", "c.example.com"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && said.contains("without arguments"), "{said}");
+    assert_eq!(std::fs::read_to_string(clone.join(".env")).unwrap(), earlier);
+
+    let moved = run(&[]);
+    let said = String::from_utf8_lossy(&moved.stderr);
+    assert!(moved.status.success() && said.contains("its profile, production"), "{said}");
+    let env = std::fs::read_to_string(clone.join(".env")).unwrap();
+    assert!(env.contains("\nGATEWAY_PROFILE=production\n"), "{env}");
+    assert!(env.contains("\nGATEWAY_BASE_URL=https://api.example.com\n"), "{env}");
+    let secret = std::fs::read_to_string(clone.join("secrets/postgres-password")).unwrap();
+    assert_eq!(secret, "first");
+}
+
+#[test]
 fn every_variable_of_the_file_is_in_the_example_and_nothing_else() {
     let text = read("docker-compose.yml");
     let mut used: BTreeSet<_> = text

@@ -347,6 +347,12 @@ async fn the_production_profile_serves_three_hosts_behind_tls_and_shows_no_secre
         for (_, program) in &programs {
             program.shows_none_of(&secrets);
         }
+
+        // A proxy whose programs are away repeats no address that was asked for: many are secrets.
+        drop(programs);
+        let (_, said) = curl(&machine, ports, &[&url(1, "/pay/pzi_0")]);
+        assert!(said.starts_with("HTTP/2 502"), "{said}");
+        assert!(!proxy.output().contains("pzi_0"), "{}", proxy.said());
     })
     .await;
 }

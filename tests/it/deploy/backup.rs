@@ -1,8 +1,9 @@
 //! `deploy/backup.sh`: what it writes can be restored, what was damaged is refused, and the gateway
 //! notices every restore.
 
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
+use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use support::{
     client::ctl::Ctl,
@@ -22,8 +23,17 @@ where
     sqlx::query_scalar(AssertSqlSafe(query.to_owned())).fetch_one(&mut connection).await.unwrap()
 }
 
+/// The answer of a command that may be the first to see a restored database, which it says on
+/// stderr.
+async fn told(url: &str, arguments: &[&str]) -> Value {
+    let ran = Ctl::over(url).run(&[&["--json"], arguments].concat()).await;
+    let is_noticed = ran.stderr.contains("the database was replaced; payouts are stopped");
+    assert!(ran.code == 0 && (ran.stderr.is_empty() || is_noticed), "{ran:?}");
+    ran.json()
+}
+
 async fn merchants(url: &str) -> usize {
-    Ctl::over(url).json(&["merchant", "list"]).await.as_array().unwrap().len()
+    told(url, &["merchant", "list"]).await.as_array().unwrap().len()
 }
 
 async fn add_merchant(url: &str) {
@@ -84,7 +94,7 @@ async fn an_encrypted_dump_is_restored_with_roles_and_grants_and_is_noticed() {
     let restored = other.create_empty_database().await;
     let ran = server.backup(&["restore", &dump, "--database", &restored], &gpg);
     assert_eq!(ran.code, 0, "{ran:?}");
-    Ctl::over(&restored).json(&["migrate"]).await;
+    told(&restored, &["migrate"]).await;
     let may = "select has_table_privilege('gateway_api', 'invoice', 'insert')
                   and not has_table_privilege('gateway_api', 'payout_payment', 'insert')";
     assert!(ask::<bool>(&restored, may).await);
@@ -167,7 +177,7 @@ async fn a_restore_that_leaves_the_server_its_marks_is_noticed_or_told() {
 
     // A snapshot of the disk shows nothing.
     assert_eq!((merchants(&url).await, returns(&url).await), (1, 1));
-    assert_eq!(Ctl::over(&url).json(&["database", "restored"]).await["made_safe"], true);
+    assert_eq!(told(&url, &["database", "restored"]).await["made_safe"], true);
     assert_eq!(returns(&url).await, 2);
     let stops = "select count(*) from payout_stop where network = '*'";
     assert_eq!(ask::<i64>(&url, stops).await, 1);
@@ -192,11 +202,12 @@ async fn nothing_is_overwritten_and_what_is_damaged_or_unclear_is_refused() {
     let mut bytes = fs::read(&dump).unwrap();
     let middle = bytes.len() / 2;
     bytes[middle] ^= 0xff;
-    fs::write(&dump, bytes).unwrap();
+    fs::write(&dump, &bytes).unwrap();
     let empty = server.create_empty_database().await;
     let restore = ["restore", &dump, "--database", &empty];
     refused(&server, &restore, &url, "is not what was written");
     fs::remove_file(format!("{dump}.sha256")).unwrap();
+    fs::write(&dump, &bytes[..middle]).unwrap();
     refused(&server, &restore, &url, "error");
     let tables = "select count(*) from pg_tables where schemaname = 'public'";
     assert_eq!(ask::<i64>(&empty, tables).await, 0, "half of it was restored");
@@ -206,4 +217,25 @@ async fn nothing_is_overwritten_and_what_is_damaged_or_unclear_is_refused() {
     let until = ["restore", &backup, "--into", "data2", "--until", "yesterdayish"];
     refused(&server, &until, &url, "is no time");
     assert!(!Path::new(server.folder()).join("data2").exists());
+}
+
+/// A disk that fills up, a program that is killed: whatever breaks off leaves nothing that could be
+/// taken for a backup.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_that_breaks_off_leaves_nothing_behind() {
+    let server = fresh_postgres().await;
+    let url = server.create_database().await;
+    add_merchant(&url).await;
+    let (programs, folder) = (server.make_folder("programs"), server.make_folder("kept"));
+    let path = format!("{programs}:{}", std::env::var("PATH").unwrap());
+    for (kind, program) in [("base", "tar"), ("base", "gzip"), ("dump", "cat")] {
+        let broken = Path::new(&programs).join(program);
+        fs::write(&broken, "#!/bin/sh\nhead -c 5000 /dev/urandom\nexit 1\n").unwrap();
+        fs::set_permissions(&broken, fs::Permissions::from_mode(0o755)).unwrap();
+        let arguments = [kind, "--to", &folder, "--unencrypted"];
+        let ran = server.backup(&arguments, &[("DATABASE_URL", &url), ("PATH", &path)]);
+        assert!(ran.code != 0 && ran.stderr.contains("nothing was kept"), "{program}: {ran:?}");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "{program} left something");
+        fs::remove_file(&broken).unwrap();
+    }
 }
