@@ -26,10 +26,13 @@ run_sql() {
 database_url() { sed -E "s#^([a-z]+://[^/?]*)(/[^?]*)?#\1/$1#" <<<"$server"; }
 
 make_scratch() {
-    local migration
+    local migration together
     run_sql "$server" -c "drop database if exists $scratch with (force)" -c "create database $scratch"
     for migration in "$root"/migrations/*.sql; do
-        run_sql "$(database_url "$scratch")" --single-transaction -o /dev/null -f "$migration"
+        together=--single-transaction
+        # An index that is built beside its table's users.
+        if [ "$(head -n 1 "$migration")" = "-- no-transaction" ]; then together=; fi
+        run_sql "$(database_url "$scratch")" ${together:+"$together"} -o /dev/null -f "$migration"
     done
 }
 

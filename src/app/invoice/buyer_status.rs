@@ -27,7 +27,7 @@ use crate::{
         self, StorageError, cursors,
         deposits::{self, DepositRow, unmined},
         invoices::{self, Invoice},
-        links,
+        links, x402,
     },
 };
 
@@ -118,6 +118,11 @@ impl Gateway {
             Some(link) => links::startable(&mut connection, link).await?,
             None => None,
         };
+        // What the buttons would be refused for, they do not offer.
+        let is_paid_by_program = self.config.x402.enabled
+            && invoice.view.status == Status::Pending
+            && known.is_empty()
+            && x402::is_paying(&mut connection, invoice.id).await?;
         drop(connection);
         let accepted = if invoice.view.status == Status::Draft {
             accepted_currencies(self.market().await?.as_ref(), &invoice)
@@ -126,7 +131,13 @@ impl Gateway {
         };
         let happened = self.happened(&invoice, &known, &unmined);
         let status = self.describe(&invoice, &known, head, now, accepted);
-        Ok(Some(BuyerStatus { happened, again_at, ..status }))
+        Ok(Some(BuyerStatus {
+            happened,
+            again_at,
+            cancellable: status.cancellable && !is_paid_by_program,
+            changeable: status.changeable && !is_paid_by_program,
+            ..status
+        }))
     }
 
     fn describe(

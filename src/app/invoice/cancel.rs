@@ -5,7 +5,7 @@ use crate::app::{Gateway, operator::measure::count_transition};
 use crate::{
     deposit::State,
     invoice::lifecycle::{self, Event, Refusal},
-    storage::{self, StorageError, deposits, invoices},
+    storage::{self, StorageError, deposits, invoices, x402},
 };
 
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +35,8 @@ impl Gateway {
         let mut invoice = invoices::lock(&mut tx, id).await?.ok_or(CancelError::NotFound)?;
         let before = invoice.view.status;
         let known = deposits::of_invoice(&mut tx, id).await?;
-        let seen = known.iter().any(|deposit| deposit.state != State::Withdrawn);
+        let seen = known.iter().any(|deposit| deposit.state != State::Withdrawn)
+            || x402::is_paying(&mut tx, id).await?;
         let now = storage::now(&mut tx).await?;
         let event = Event::CancelRequested { now, seen };
         let step = lifecycle::step(&invoice.for_lifecycle(), event);

@@ -30,7 +30,7 @@ use crate::{
     storage::{
         PgConnection, StorageError, addresses, deposits,
         invoices::{self, Invoice, UsedRate},
-        links, outbox, timers,
+        links, outbox, timers, x402,
     },
 };
 
@@ -170,7 +170,8 @@ async fn event(
         return Err(SelectError::ChangedTooOften);
     }
     let known = deposits::of_invoice(tx, invoice.id).await?;
-    let seen = known.iter().any(|deposit| deposit.state != State::Withdrawn);
+    let seen = known.iter().any(|deposit| deposit.state != State::Withdrawn)
+        || x402::is_paying(tx, invoice.id).await?;
     Ok(Event::CurrencyChanged { now, seen })
 }
 

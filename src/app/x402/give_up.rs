@@ -15,7 +15,10 @@ use super::{
 use crate::{
     app::{Gateway, payout::payers::Payers},
     asset::Network,
-    chain::pay::{Mined, Standing},
+    chain::{
+        ChainError,
+        pay::{Mined, Standing},
+    },
     money::BaseUnits,
     payout::{batch::Seen, transfer::address_bytes},
     storage::{
@@ -211,7 +214,19 @@ async fn grew(
     let (node, pay_to) = (evm(payers)?, address(&settlement.pay_to)?);
     let at = |height| node.balance_at(&token.domain.token, &pay_to, height);
     let told = tokio::try_join!(at(mined.height.saturating_sub(1)), at(mined.height));
-    Ok(told.ok().map(|(before, after)| after.remaining_after(before)))
+    Ok(growth(told).map_err(X402Error::from)?)
+}
+
+/// The growth between two balances; `None` only if the node answered that it keeps them no longer.
+/// One that did not answer may know that the payment arrived.
+fn growth(
+    told: Result<(BaseUnits, BaseUnits), ChainError>,
+) -> Result<Option<BaseUnits>, ChainError> {
+    match told {
+        Ok((before, after)) => Ok(Some(after.remaining_after(before))),
+        Err(ChainError::Refused { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn evm(payers: &Payers) -> Result<&crate::chain::pay::EvmPayer, X402Error> {
@@ -221,4 +236,33 @@ fn evm(payers: &Payers) -> Result<&crate::chain::pay::EvmPayer, X402Error> {
 fn address(text: &str) -> Result<[u8; 20], StorageError> {
     let unreadable = || StorageError::damaged(TABLE, "one of its addresses cannot be read");
     address_bytes(text).ok_or_else(unreadable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NETWORK: Network = Network::Polygon;
+
+    #[test]
+    fn a_node_that_does_not_answer_is_no_word_that_nothing_arrived() {
+        let units = BaseUnits::new;
+        assert_eq!(growth(Ok((units(3), units(10)))).unwrap(), Some(units(7)));
+        assert_eq!(growth(Ok((units(10), units(3)))).unwrap(), Some(units(0)));
+        let reason = || "missing trie node".to_owned();
+        let refused = ChainError::Refused {
+            network: NETWORK,
+            method: "eth_call",
+            code: -32000,
+            reason: reason(),
+        };
+        assert_eq!(growth(Err(refused)).unwrap(), None);
+        for silent in [
+            ChainError::Unreachable { network: NETWORK, reason: reason() },
+            ChainError::RateLimited { network: NETWORK },
+            ChainError::Malformed { network: NETWORK, method: "eth_call", reason: reason() },
+        ] {
+            growth(Err(silent)).unwrap_err();
+        }
+    }
 }

@@ -10,8 +10,9 @@ use crate::{
     app::Gateway,
     asset::Network,
     fail_point::fail_point,
+    invoice::Status,
     storage::{
-        PgConnection, StorageError,
+        PgConnection, StorageError, invoices,
         x402::{
             self as rows, Asking,
             settlements::{self, NewSettlement, Outcome},
@@ -30,6 +31,8 @@ use crate::{
 const LOOKS: [Duration; 3] =
     [Duration::from_millis(40), Duration::from_millis(100), Duration::from_millis(250)];
 const LOOKS_OF_EACH: usize = 20;
+
+const CHANGED: &str = "the invoice was changed or has ended meanwhile; ask what it wants now";
 
 /// The outcome of a settlement, so far.
 #[derive(Debug, Clone)]
@@ -179,9 +182,12 @@ impl Gateway {
             call,
             valid_before: seconds(&signed.valid_before),
         };
-        if checked.recipient.invoice.is_some() && would_pay_twice(&mut tx, &new, &signed.to).await?
-        {
-            return refused(Reason::Requirements, UNDER_WAY);
+        if let Some(invoice) = &checked.recipient.invoice {
+            let token_id = checked.token.currency.token_id();
+            let asked = (invoice.id, token_id.as_str());
+            if let Some(why) = untaken(&mut tx, &new, asked, &signed.to).await? {
+                return refused(Reason::Requirements, why);
+            }
         }
         settlements::insert(&mut tx, &new).await?;
         tx.commit().await.map_err(StorageError::from)?;
@@ -250,24 +256,34 @@ impl Gateway {
     }
 }
 
-/// Returns whether a payment would pay more of its invoice than is open, because another one of it
-/// is under way. Each of two at once was checked before the other was stored.
-async fn would_pay_twice(
+/// Why an invoice does not take a payment after all, if so. Two at once were each checked before
+/// the other was stored, and a buyer may have changed the currency or cancelled since, for which he
+/// needs the invoice's row.
+async fn untaken(
     tx: &mut PgConnection,
     new: &NewSettlement,
+    (invoice_id, token_id): (Uuid, &str),
     pay_to: &[u8; 20],
-) -> Result<bool, StorageError> {
+) -> Result<Option<&'static str>, StorageError> {
     rows::lock_recipient(tx, new.address_id).await?;
-    let of_payer = (new.asset.as_str(), new.payer.as_str());
-    let known = settlements::of_authorization(tx, new.network, of_payer, &new.nonce).await?;
+    let (asset, payer) = (new.asset.as_str(), new.payer.as_str());
+    let known = settlements::of_authorization(tx, new.network, (asset, payer), &new.nonce).await?;
     if known.is_some() {
-        return Ok(false);
+        return Ok(None);
     }
-    let (asset, payer) = of_payer;
+    let invoice = invoices::lock(tx, invoice_id).await?;
+    let is_asked_for = invoice.is_some_and(|invoice| {
+        let is_open = matches!(invoice.view.status, Status::Pending | Status::Partial);
+        is_open && invoice.token_id.as_deref() == Some(token_id)
+    });
+    if !is_asked_for {
+        return Ok(Some(CHANGED));
+    }
     let asking = Asking { network: new.network, asset, payer, nonce: &new.nonce };
     let found = rows::recipient(tx, &spelt(pay_to), Some(asking)).await?;
     let asked = found.recipient.and_then(|recipient| recipient.invoice);
-    Ok(asked.is_none_or(|asked| new.amount > asked.left()))
+    let is_taken = asked.is_some_and(|asked| new.amount <= asked.left());
+    Ok((!is_taken).then_some(UNDER_WAY))
 }
 
 /// Returns whether the payer signed for what is asked of him. One who paid for something else has

@@ -282,6 +282,9 @@ async fn covered<'a>(
     let mut covered = Vec::with_capacity(room);
     for settlement in able {
         let promised = all.entry(settlement.payer.clone()).or_default();
+        if is_at_risk(settlement, promised.count) {
+            continue;
+        }
         if promised.count > 0 && promised.held.is_none() {
             let payer = address_bytes(&settlement.payer);
             let unreadable = || StorageError::damaged(TABLE, "its payer is no address");
@@ -299,6 +302,14 @@ async fn covered<'a>(
         }
     }
     Ok(covered)
+}
+
+/// Returns whether a contract's payments would be reverted more often than it may be believed, if
+/// all that no block holds were: its next one waits until they show how they end.
+fn is_at_risk(settlement: &OpenSettlement, under_way: usize) -> bool {
+    let under_way = i64::try_from(under_way).unwrap_or(i64::MAX);
+    call::is_by_contract(&settlement.call)
+        && gas::is_too_often_reverted(settlement.payer_reverted.saturating_add(under_way))
 }
 
 /// The gas of a call that is to be signed, or why it is not. A contract that decides about its

@@ -41,7 +41,8 @@ pub struct OpenSettlement {
     pub answered_hash: Option<String>,
     /// Seconds since a node last took it; `None` if none did since it was signed last.
     pub sent_for_seconds: Option<i64>,
-    /// Payments of its payer in the last hour that cost gas and moved nothing.
+    /// Payments of its payer that cost gas and moved nothing: final ones of the last hour, and those
+    /// whose block is not final yet.
     pub payer_reverted: i64,
     /// Seconds since it was stored.
     pub known_for_seconds: i64,
@@ -64,7 +65,7 @@ pub struct Version {
 /// Settlements of a network without an end, the oldest first: up to `limit` of those that no block
 /// holds, and as many of those that wait for their confirmations, so that a long wait of these
 /// keeps nobody else's from being signed. Indices: `x402_settlement_open`,
-/// `x402_settlement_reverted`.
+/// `x402_settlement_reverted`, `x402_settlement_unanswered`.
 pub async fn open(
     connection: &mut PgConnection,
     network: Network,
@@ -92,7 +93,10 @@ pub async fn open(
                coalesce(s.booked_as, s.id) as "booked_as!",
                (select count(*) from x402_settlement f
                 where f.network = s.network and f.asset = s.asset and f.payer = s.payer and f.state = 'failed'
-                  and f.fee is not null and f.ended_at > now() - interval '1 hour') as "payer_reverted!",
+                  and f.fee is not null and f.ended_at > now() - interval '1 hour')
+                + (select count(*) from x402_settlement f
+                   where f.network = s.network and f.asset = s.asset and f.payer = s.payer and f.state = 'submitted'
+                     and f.answered_hash is null and f.height is not null) as "payer_reverted!",
                v.version as "version?", v.raw as "raw?", v.tx_hash as "tx_hash?", v.fee_rate as "fee_rate?", v.tip as "tip?"
         from open
         join x402_settlement s on s.id = open.id

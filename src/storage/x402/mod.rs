@@ -80,7 +80,8 @@ pub struct Found {
     pub now: u64,
     pub recipient: Option<Recipient>,
     pub known: Option<Known>,
-    /// Payments of the payer in the last hour that cost gas and moved nothing.
+    /// Payments of the payer that cost gas and moved nothing: final ones of the last hour, and those
+    /// whose block is not final yet.
     pub reverted: i64,
 }
 
@@ -136,7 +137,7 @@ impl From<RawFound> for Found {
 /// The owner of an address of an EVM network, in the spelling of `match_key`, and the settlement of
 /// the payment in hand, which is not under way beside itself. Indices: `deposit_address_unique`,
 /// `x402_resource_address_once`, `x402_settlement_by_address`, `x402_settlement_once`,
-/// `x402_settlement_reverted`.
+/// `x402_settlement_reverted`, `x402_settlement_unanswered`.
 pub async fn recipient(
     connection: &mut PgConnection,
     match_key: &str,
@@ -156,7 +157,10 @@ pub async fn recipient(
                known.state as "known_state?: State", known.answered_hash is not null as "is_answered!",
                (select count(*) from x402_settlement f
                 where f.network = $5 and f.asset = $6 and f.payer = $3 and f.state = 'failed' and f.fee is not null
-                  and f.ended_at > now() - interval '1 hour') as "reverted!"
+                  and f.ended_at > now() - interval '1 hour')
+               + (select count(*) from x402_settlement f
+                  where f.network = $5 and f.asset = $6 and f.payer = $3 and f.state = 'submitted'
+                    and f.answered_hash is null and f.height is not null) as "reverted!"
         from (select) as one
         left join deposit_address a on a.family = $1 and a.match_key = $2
         left join invoice i on i.id = a.invoice_id
@@ -207,6 +211,27 @@ pub async fn lock_recipient(
     .fetch_one(connection)
     .await?;
     Ok(())
+}
+
+/// Returns whether a program's payment of an invoice is under way, or has moved its money. Indices:
+/// `deposit_address_by_invoice`, `x402_settlement_by_address`.
+pub async fn is_paying(
+    connection: &mut PgConnection,
+    invoice_id: Uuid,
+) -> Result<bool, StorageError> {
+    let is_paying = sqlx::query_scalar!(
+        r#"
+        select exists (
+            select from deposit_address a
+            join x402_settlement s on s.address_id = a.id
+            where a.invoice_id = $1 and s.state <> 'failed'
+        ) as "is_paying!"
+        "#,
+        invoice_id
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(is_paying)
 }
 
 /// The name and the version that a token told of itself.

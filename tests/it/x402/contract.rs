@@ -197,6 +197,35 @@ async fn a_contract_that_says_yes_and_then_no_costs_three_transactions_within_th
     .await;
 }
 
+/// What is on its way, or in a block that is not final, may cost as much as what has failed.
+#[tokio::test(flavor = "multi_thread")]
+async fn payments_of_a_contract_that_wait_for_their_end_count_like_reverted_ones() {
+    with_scene(|scene| async move {
+        let resource = scene.resource().await;
+        let accepts = &resource["accepts"][0];
+        let wallet = Wallet::new(&scene, 7, 9 * CENT).await;
+        wallet.feels(&scene, REFUSES_TRANSACTIONS).await;
+        for nonce in 1..=5 {
+            scene.hand_in(&scene.merchant, &wallet.request(&scene, accepts, nonce).await).await;
+        }
+        let sent = "select count(*) from x402_settlement where sent_at is not null";
+        scene.until_without_a_block("three are sent", sent, 3).await;
+        let in_block =
+            "select count(*) from x402_settlement where state = 'submitted' and height is not null";
+        scene.anvil.mine().await.unwrap();
+        scene.until_without_a_block("a block holds them", in_block, 3).await;
+        // Not final yet, and counted.
+        let sixth = wallet.request(&scene, accepts, 6).await;
+        assert_eq!(refused_by_both(&scene, &sixth).await, TRANSACTION);
+        let over = "select count(*) from x402_settlement where state = 'failed'";
+        scene.until("all have ended", over, 5).await;
+        assert_eq!(scene.number(REVERTED).await, 3);
+        assert_eq!(scene.anvil.nonce(&scene.gas).await.unwrap(), 3);
+        assert_eq!(scene.tokens(&wallet.address).await, 9 * CENT);
+    })
+    .await;
+}
+
 /// The transaction is signed and sent when the contract changes its mind.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_contract_that_changes_its_mind_after_its_payment_was_sent_pays_nothing() {

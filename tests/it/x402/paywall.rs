@@ -1,6 +1,10 @@
 //! The paywall of an invoice: any program pays it, in both versions of the protocol.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
+use gateway::{
+    app::invoice::{cancel::CancelError, select_currency::SelectError},
+    invoice::lifecycle::Refusal,
+};
 use serde_json::{Value, json};
 use support::client::Client;
 
@@ -131,6 +135,79 @@ async fn an_invoice_takes_no_second_payment_while_the_first_waits_for_its_block(
         scene.until("the invoice is paid", finished, 1).await;
         assert_eq!(scene.tokens(&payer.address).await, 2 * due);
         assert_eq!(scene.booked().await, due);
+    })
+    .await;
+}
+
+/// Its money would arrive for a currency that the invoice does not ask for any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invoice_keeps_its_currency_while_a_program_s_payment_is_under_way() {
+    with_scene(|scene| async move {
+        let body = json!({ "price_amount": 10, "price_currency": "usd", "pay_currency": "all" });
+        let draft = scene.merchant.client.post("/v1/payment", &body).await.json();
+        let id = draft["payment_id"].as_str().unwrap().to_owned();
+        let gateway = &scene.stack.gateway;
+        gateway.select_currency(&id, "usdc@polygon").await.unwrap();
+        let status = gateway.buyer_status(&id).await.unwrap().unwrap();
+        assert!(status.changeable && status.cancellable);
+
+        let path = format!("/v1/x402/pay/{id}");
+        let asked = scene.stack.anybody().get(&path).await;
+        let accepts = decoded(asked.header("payment-required"))["accepts"][0].clone();
+        let payer = scene.payer(7, units(&accepts)).await;
+        let client = program(&scene, &payer, &accepts, 1).await;
+        // No block comes, so the answer runs out of time.
+        assert_eq!(client.get(&path).await.status, 402);
+        let changed = gateway.change_currency(&id, "usdc@polygon", "usdt@polygon").await;
+        assert!(matches!(changed, Err(SelectError::Refused(Refusal::DepositSeen))), "{changed:?}");
+        let cancelled = gateway.cancel_invoice(&id).await;
+        assert!(
+            matches!(cancelled, Err(CancelError::Refused(Refusal::DepositSeen))),
+            "{cancelled:?}"
+        );
+        let status = gateway.buyer_status(&id).await.unwrap().unwrap();
+        assert!(!status.changeable && !status.cancellable);
+
+        assert_eq!(scene.while_mining(client.get(&path)).await.status, 200);
+        let finished = "select count(*) from invoice where status = 'paid'";
+        scene.until("the invoice is paid", finished, 1).await;
+    })
+    .await;
+}
+
+/// Checked before the buyer changed the currency, stored afterwards: refused then.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_of_a_currency_that_was_changed_is_refused() {
+    with_scene(|scene| async move {
+        let body = json!({ "price_amount": 10, "price_currency": "usd", "pay_currency": "all" });
+        let draft = scene.merchant.client.post("/v1/payment", &body).await.json();
+        let id = draft["payment_id"].as_str().unwrap().to_owned();
+        let gateway = &scene.stack.gateway;
+        gateway.select_currency(&id, "usdc@polygon").await.unwrap();
+        let path = format!("/v1/x402/pay/{id}");
+        let asked = scene.stack.anybody().get(&path).await;
+        let accepts = decoded(asked.header("payment-required"))["accepts"][0].clone();
+        let payer = scene.payer(7, units(&accepts)).await;
+        let request = scene.request(&payer, &accepts, 1).await;
+        // The row is held as a change of the currency holds it, until the check is over.
+        let mut buyer = scene.stack.database.connect().await;
+        let mut changing = sqlx::Connection::begin(&mut buyer).await.unwrap();
+        let held = "update invoice set token_id = 'usdt@polygon' where payment_id = $1";
+        sqlx::query(held).bind(&id).execute(&mut *changing).await.unwrap();
+        let settling = scene.merchant.client.post("/v1/x402/settle", &request);
+        let change = async {
+            let waits = "select count(*) from pg_stat_activity
+                where datname = current_database() and wait_event_type = 'Lock'";
+            scene.until_without_a_block("settling waits for the row", waits, 1).await;
+            changing.commit().await.unwrap();
+        };
+        let (answer, ()) = tokio::join!(settling, change);
+        let answer = answer.json();
+        assert_eq!(
+            (&answer["success"], &answer["errorReason"]),
+            (&json!(false), &json!("invalid_payment_requirements"))
+        );
+        assert_eq!(scene.number("select count(*) from x402_settlement").await, 0);
     })
     .await;
 }
