@@ -17,12 +17,40 @@ pub struct WalletLink {
     pub url: String,
 }
 
-/// The links of a payment; none on a test chain, whose coins wallets would take for real ones, and
-/// none if nothing is to be sent.
-pub fn wallet_links(request: &Request<'_>) -> Vec<WalletLink> {
-    let network = request.currency.network;
-    let is_test_chain = network.evm_chain_id() != request.chain_id;
-    if is_test_chain || request.amount == BaseUnits::ZERO {
+/// The coins of the chain on which a payment is expected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coins {
+    Real,
+    /// Of a simulated or a test chain. An app of a wallet would send real ones to its addresses,
+    /// which belong to nobody there.
+    Play,
+}
+
+/// The settings that tell whose coins a chain has.
+#[derive(Debug, Clone, Copy)]
+pub struct ChainFacts<'a> {
+    /// Nothing in a sandbox is meant for real coins: networks without a chain id of their own, such
+    /// as TRON, have test networks that look like them.
+    pub is_sandbox: bool,
+    pub is_followed_by_node: bool,
+    pub chain_id: Option<u64>,
+    /// The first block, which is named for test chains alone.
+    pub genesis: Option<&'a str>,
+}
+
+impl Coins {
+    /// The coins of a network's chain; real ones only if nothing speaks for a test.
+    pub fn of(network: Network, facts: ChainFacts<'_>) -> Self {
+        let ChainFacts { is_sandbox, is_followed_by_node, chain_id, genesis } = facts;
+        let has_own_id = chain_id.is_none() || chain_id == network.evm_chain_id();
+        let is_real = !is_sandbox && is_followed_by_node && has_own_id && genesis.is_none();
+        if is_real { Self::Real } else { Self::Play }
+    }
+}
+
+/// The links of a payment; none for play coins, and none if nothing is to be sent.
+pub fn wallet_links(request: &Request<'_>, coins: Coins) -> Vec<WalletLink> {
+    if coins == Coins::Play || request.amount == BaseUnits::ZERO {
         return Vec::new();
     }
     let links = [
@@ -101,7 +129,10 @@ mod tests {
         let currency = Catalogue::get().by_token_id(token_id).unwrap();
         let amount = BaseUnits::parse(amount, u32::from(currency.decimals)).unwrap();
         let mut text = String::new();
-        for link in wallet_links(&Request { currency, chain_id, address, amount }) {
+        let facts =
+            ChainFacts { is_sandbox: false, is_followed_by_node: true, chain_id, genesis: None };
+        let coins = Coins::of(currency.network, facts);
+        for link in wallet_links(&Request { currency, chain_id, address, amount }, coins) {
             writeln!(text, "{}: {}", link.wallet, link.url).unwrap();
         }
         text
@@ -142,9 +173,35 @@ mod tests {
     }
 
     #[test]
+    fn only_a_network_s_own_chain_that_a_node_follows_has_real_coins() {
+        let first = Some("0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206");
+        for (network, is_followed_by_node, chain_id, genesis, coins) in [
+            (Network::Polygon, true, None, None, Coins::Real),
+            (Network::Polygon, true, Some(137), None, Coins::Real),
+            (Network::Polygon, true, Some(80_002), None, Coins::Play),
+            (Network::Polygon, false, None, None, Coins::Play),
+            (Network::Polygon, false, Some(137), None, Coins::Play),
+            (Network::Bitcoin, true, None, None, Coins::Real),
+            (Network::Bitcoin, true, None, first, Coins::Play),
+            (Network::Bitcoin, false, None, None, Coins::Play),
+            (Network::Tron, true, None, None, Coins::Real),
+        ] {
+            let real = ChainFacts { is_sandbox: false, is_followed_by_node, chain_id, genesis };
+            assert_eq!(Coins::of(network, real), coins, "{network} {chain_id:?}");
+            let sandbox = ChainFacts { is_sandbox: true, ..real };
+            assert_eq!(Coins::of(network, sandbox), Coins::Play, "{network}");
+        }
+    }
+
+    #[test]
     fn no_wallet_is_sent_to_a_test_chain_and_no_address_adds_a_parameter() {
         let evm = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359";
         assert_eq!(links_of("eth@ethereum", evm, "1", Some(31_337)), "");
+        let currency = Catalogue::get().by_token_id("eth@ethereum").unwrap();
+        let amount = BaseUnits::parse("1", 18).unwrap();
+        let request = Request { currency, chain_id: Some(1), address: evm, amount };
+        assert_eq!(wallet_links(&request, Coins::Play), []);
+        assert_eq!(wallet_links(&request, Coins::Real).len(), 2);
         let odd = links_of("btc@bitcoin", "bc1q&amount=9?x=%20", "0.01", None);
         assert!(odd.contains("bc1q%26amount%3D9%3Fx%3D%2520&amount=0.01"), "{odd}");
     }

@@ -8,7 +8,7 @@ use gateway::{
         happening::{Advice, Happening},
         payment::iso_8601,
         payment_uri::uri_comes_first,
-        wallet_links::WalletLink,
+        wallet_links::{Coins, WalletLink},
     },
     money::BaseUnits,
 };
@@ -112,6 +112,8 @@ pub struct Asset {
     pub required: u64,
     pub transactions: Vec<(String, Option<String>)>,
     pub simulated: bool,
+    /// Not of a simulated or test chain, whose addresses no wallet may be opened for.
+    pub coins_are_real: bool,
 }
 
 impl PaymentPage {
@@ -273,6 +275,7 @@ pub fn asset(asset: &gateway::app::invoice::buyer_status::BuyerAsset) -> Asset {
         required: asset.required_confirmations,
         transactions: asset.tx_hashes.iter().cloned().zip(asset.explorer_urls.clone()).collect(),
         simulated: asset.simulated,
+        coins_are_real: asset.coins == Coins::Real,
     }
 }
 

@@ -14,13 +14,13 @@ use crate::{
         Network,
         catalogue::{Catalogue, Currency},
     },
-    config::ChainSourceKind,
+    config::{ChainSourceKind, Profile},
     deposit::State,
     invoice::{
         InvoiceType, Status,
         buyer_phase::{Facts, Phase},
         payment_uri::{self, payment_uri},
-        wallet_links::{WalletLink, wallet_links},
+        wallet_links::{ChainFacts, Coins, WalletLink, wallet_links},
     },
     money::{BaseUnits, Price},
     storage::{
@@ -81,6 +81,8 @@ pub struct BuyerAsset {
     /// Payment URI for wallets with exactly that amount; `None` if nothing is to be sent, or the
     /// network has no convention.
     pub payment_uri: Option<String>,
+    /// The coins of its chain; links to apps of wallets are for real ones alone.
+    pub coins: Coins,
     /// Links to apps of common wallets, with the same amount.
     pub wallet_links: Vec<WalletLink>,
     /// The sandbox's simulated chain, on which the pay button works.
@@ -161,7 +163,7 @@ impl Gateway {
         let phase = facts(view.status, asset.as_ref(), left > 0).phase();
         if let Some(asset) = asset.as_mut().filter(|_| phase == Phase::Paying) {
             let request = self.request_of(asset);
-            let (uri, links) = (payment_uri(&request), wallet_links(&request));
+            let (uri, links) = (payment_uri(&request), wallet_links(&request, asset.coins));
             (asset.payment_uri, asset.wallet_links) = (uri, links);
         }
         BuyerStatus {
@@ -199,6 +201,17 @@ impl Gateway {
             address: &asset.pay_address,
             amount: asset.to_send,
         }
+    }
+
+    fn coins(&self, network: Network) -> Coins {
+        let chain = self.config.chain(network);
+        let facts = ChainFacts {
+            is_sandbox: self.config.profile == Profile::Sandbox,
+            is_followed_by_node: chain.source == ChainSourceKind::Node,
+            chain_id: chain.chain_id,
+            genesis: chain.genesis.as_deref(),
+        };
+        Coins::of(network, facts)
     }
 
     fn buyer_asset(
@@ -245,6 +258,7 @@ impl Gateway {
             unconfirmed,
             to_send: asset.pay_amount.remaining_after(received).remaining_after(unconfirmed),
             payment_uri: None,
+            coins: self.coins(asset.network),
             wallet_links: Vec::new(),
             simulated: chain.source == ChainSourceKind::Simulated,
             confirmations,
