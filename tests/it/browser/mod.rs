@@ -11,6 +11,7 @@ mod language;
 mod links;
 mod payee;
 mod paying;
+mod receipt;
 mod till;
 mod trust;
 mod widget;

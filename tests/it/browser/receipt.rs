@@ -31,8 +31,19 @@ async fn a_paid_payment_has_a_receipt_that_prints_on_white() {
         tab.shows("document.querySelector('#receipt-page') !== null").await;
         let text = tab.text("#receipt-page").await;
         for part in [
-            "Test shop", "100 USD", "100 USDT", "ORDER <b>7</b>", "Two cups of coffee", &id, "Polygon",
-            "1 USDT = 1 USD", "40 USDT", "60 USDT", &one.txid, &two.txid, "UTC",
+            "Test shop",
+            "100 USD",
+            "100 USDT",
+            "ORDER <b>7</b>",
+            "Two cups of coffee",
+            &id,
+            "Polygon",
+            "1 USDT = 1 USD",
+            "40 USDT",
+            "60 USDT",
+            &one.txid,
+            &two.txid,
+            "UTC",
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }

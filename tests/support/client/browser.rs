@@ -358,6 +358,7 @@ impl Tab {
         let (code, text) = match key {
             "Tab" => (9, ""),
             "Enter" => (13, "\r"),
+            "Escape" => (27, ""),
             " " => (32, " "),
             "ArrowDown" => (40, ""),
             "/" => (191, "/"),
