@@ -77,6 +77,8 @@ pub struct Gateway {
     admissions: merchant::admit::Admissions,
     orders: link::order::Orders,
     legacy_forms: legacy::forms::Forms,
+    /// Uploaded pictures that are being decoded.
+    pictures_room: Arc<Semaphore>,
     /// Exports that this process reads.
     exports_room: Semaphore,
     /// The replica that they are read from, if there is one.
@@ -154,6 +156,7 @@ impl Gateway {
             admissions: merchant::admit::Admissions::default(),
             orders: link::order::Orders::default(),
             legacy_forms: legacy::forms::Forms::default(),
+            pictures_room: Arc::new(Semaphore::new(merchant::front::DECODED_AT_ONCE)),
             exports_room: Semaphore::new(accounting::export::READ_AT_ONCE),
             exports_db: accounting::export::replica(&config)?,
             started: Instant::now(),

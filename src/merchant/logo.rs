@@ -34,6 +34,10 @@ pub enum LogoError {
     File,
     #[error("a logo is a PNG file; export it as PNG")]
     Format,
+    #[error("a logo is one picture, not an animation; export a single frame")]
+    Animated,
+    #[error("other logos are being read; send this one once more in a moment")]
+    Busy,
     #[error(
         "a logo has 16 to 4096 pixels a side, and at most eight million pixels; export it smaller"
     )]
@@ -67,6 +71,9 @@ pub fn reencode(file: &[u8]) -> Result<Logo, LogoError> {
 fn decode(file: &[u8]) -> Result<Picture, LogoError> {
     let limit = usize::try_from(PIXELS_MAX * 8).unwrap_or(usize::MAX);
     let mut decoder = Decoder::new_with_limits(Cursor::new(file), Limits { bytes: limit });
+    // Compressed texts and colour profiles, which may be large when they are read, are not.
+    decoder.set_ignore_text_chunk(true);
+    decoder.set_ignore_iccp_chunk(true);
     decoder.set_transformations(
         Transformations::EXPAND | Transformations::STRIP_16 | Transformations::ALPHA,
     );
@@ -81,6 +88,9 @@ fn decode(file: &[u8]) -> Result<Picture, LogoError> {
         return Err(LogoError::Pixels);
     }
     let mut reader = decoder.read_info().map_err(|_| LogoError::Format)?;
+    if reader.info().animation_control().is_some_and(|animation| animation.num_frames > 1) {
+        return Err(LogoError::Animated);
+    }
     let size = reader.output_buffer_size().ok_or(LogoError::Pixels)?;
     let mut bytes = vec![0; size];
     let shown = reader.next_frame(&mut bytes).map_err(|_| LogoError::Format)?;
@@ -217,6 +227,43 @@ mod tests {
         let picture =
             Picture { width: 2, height: 1, pixels: vec![[200, 10, 0, 255], [0, 0, 255, 0]] };
         assert_eq!(picture.fitted((1, 1)).pixels, [[200, 10, 0, 127]]);
+    }
+
+    /// The checksum of a chunk.
+    fn crc_32(bytes: &[u8]) -> u32 {
+        let shifted = |sum: u32| (sum >> 1) ^ if sum & 1 == 1 { 0xedb8_8320 } else { 0 };
+        let of_byte =
+            |sum: u32, byte: &u8| (0..8).fold(sum ^ u32::from(*byte), |sum, _| shifted(sum));
+        !bytes.iter().fold(u32::MAX, of_byte)
+    }
+
+    #[test]
+    fn an_animation_is_refused_before_a_frame_is_decoded() {
+        let mut png = Vec::new();
+        let mut encoder = Encoder::new(&mut png, 64, 64);
+        encoder.set_color(ColorType::Rgb);
+        encoder.set_animated(3, 0).unwrap();
+        let mut writer = encoder.write_header().unwrap();
+        for shade in [0, 100, 200] {
+            writer.write_image_data(&[shade; 64 * 64 * 3]).unwrap();
+        }
+        writer.finish().unwrap();
+        assert_eq!(reencode(&png).err(), Some(LogoError::Animated));
+    }
+
+    /// Attack: a profile of colours that is no data at all, or a gigabyte of it. It is not read.
+    #[test]
+    fn compressed_profiles_of_colours_are_not_read() {
+        let plain = file(64, 64, ColorType::Rgb, None);
+        let mut chunk = b"iCCPbomb\0\0".to_vec();
+        chunk.resize(200_000, 0xff);
+        // Behind the signature and the header, of 8 and 25 bytes.
+        let mut sent = plain[..33].to_vec();
+        sent.extend(u32::try_from(chunk.len() - 4).unwrap().to_be_bytes());
+        sent.extend(&chunk);
+        sent.extend(crc_32(&chunk).to_be_bytes());
+        sent.extend(&plain[33..]);
+        assert_eq!(reencode(&sent).unwrap().png, reencode(&plain).unwrap().png);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! A merchant as buyers see it, for the checkout and for the merchant who changes it.
 
+use std::time::Duration;
+
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
@@ -18,6 +20,11 @@ use crate::{
         merchants,
     },
 };
+
+/// Uploaded pictures that are decoded at a time: each may take a hundred megabytes while it lasts.
+pub(crate) const DECODED_AT_ONCE: usize = 1;
+/// Longest wait for that, after which nobody waits with a file in memory.
+const TURN_LIMIT: Duration = Duration::from_secs(5);
 
 /// Hex digits of a logo's name, half of its hash.
 const NAME_DIGITS: usize = 32;
@@ -115,7 +122,7 @@ impl Gateway {
         let logo = match change.logo {
             LogoChange::Unchanged => None,
             LogoChange::Removed => Some(None),
-            LogoChange::File(file) => Some(Some(made(file).await?)),
+            LogoChange::File(file) => Some(Some(self.made(file).await?)),
         };
         let mut tx = self.db.begin().await?;
         if !merchants::lock(&mut tx, merchant_id).await? {
@@ -136,14 +143,24 @@ impl Gateway {
     }
 }
 
-/// Makes the served file. A picture takes some tens of milliseconds, in which no request may wait.
-async fn made(file: Vec<u8>) -> Result<LogoRow, FrontError> {
-    let done = tokio::task::spawn_blocking(move || logo::reencode(&file)).await;
-    let logo = done.map_err(|_| LogoError::Format)??;
-    let mut name = hex::encode(Sha256::digest(&logo.png));
-    name.truncate(NAME_DIGITS);
-    let side = |pixels: u32| i32::try_from(pixels).map_err(|_| LogoError::Pixels);
-    Ok(LogoRow { name, width: side(logo.width)?, height: side(logo.height)?, png: logo.png })
+impl Gateway {
+    /// Makes the served file. A picture takes some tens of milliseconds, in which no request may
+    /// wait: it has a thread of its own. The turn ends with that thread, which goes on when the
+    /// request is given up.
+    async fn made(&self, file: Vec<u8>) -> Result<LogoRow, FrontError> {
+        let turn = self.pictures_room.clone().acquire_owned();
+        let turn = tokio::time::timeout(TURN_LIMIT, turn).await.map_err(|_| LogoError::Busy)?;
+        let turn = turn.map_err(|_| LogoError::Busy)?;
+        let decoding = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            logo::reencode(&file)
+        });
+        let logo = decoding.await.map_err(|_| LogoError::Format)??;
+        let mut name = hex::encode(Sha256::digest(&logo.png));
+        name.truncate(NAME_DIGITS);
+        let side = |pixels: u32| i32::try_from(pixels).map_err(|_| LogoError::Pixels);
+        Ok(LogoRow { name, width: side(logo.width)?, height: side(logo.height)?, png: logo.png })
+    }
 }
 
 fn front(row: &FrontRow) -> Front {
