@@ -2,11 +2,18 @@
 // The server renders everything; without this script the page is reloaded by hand.
 (() => {
   "use strict";
-  const POLL = 3000, ENDED = 10000, LATER = 6000, LATER_AFTER = 300000, HIDDEN = 15000, LIMIT = 10000, WORST = 30000;
+  // A request may be held until something changes: at most so many of one browser, which opens six
+  // connections to a host, and all other pages of the checkout need theirs.
+  const HOLD = 20, HOLD_CONFIRMING = 3, HELD_MAX = 3, SOON = 300, SOON_MAX = 10;
+  const POLL = 3000, ENDED = 10000, LATER = 6000, LATER_AFTER = 300000, HIDDEN = 15000, LIMIT = 10000, WORST = 30000, STAY = 3;
   const find = (selector) => document.querySelector(selector);
   const started = performance.now();
+  // The server's numbers are of the moment of its answer, and this script may begin much later.
+  const [arrival] = performance.getEntriesByType("navigation");
+  let answered = arrival && arrival.responseStart > 0 ? arrival.responseStart : started;
   let main = find("#checkout");
-  let ends, timer, polling = false, failed = 0, said = "";
+  let ends, timer, polling = false, failed = 0, said = "", mark = "", holding = null, changes = 0;
+  let canHold = "locks" in navigator && "any" in AbortSignal;
 
   const ended = () => !["choosing", "paying", "confirming", "closing"].includes(main.dataset.phase);
   // Money may still come to the address of what was not paid, and its buyer waits here for a word.
@@ -14,7 +21,7 @@
   const announce = (text) => { const place = find("#announce"); if (place.textContent !== text) place.textContent = text; };
 
   // The server says how many seconds are left; our clock only counts them.
-  const setClock = (seconds) => { ends = performance.now() + seconds * 1000; tick(); };
+  const setClock = (seconds) => { ends = answered + seconds * 1000; tick(); };
   const tick = () => {
     const clock = find("#countdown");
     if (!clock) return;
@@ -39,6 +46,7 @@
   const renew = async () => {
     const answer = await fetch(location.href, { cache: "no-store", signal: AbortSignal.timeout(LIMIT) });
     if (!answer.ok) throw new Error(answer.status);
+    answered = performance.now();
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const fresh = page.querySelector("#checkout");
     if (!fresh) throw new Error("no page");
@@ -67,8 +75,8 @@
 
   // Back to the shop once it is over: after a while that is shown, only while the buyer looks, and
   // not against the buyer's wish. A buyer who comes back by the back button stays.
-  const cameBack = performance.getEntriesByType("navigation").some((entry) => entry.type === "back_forward");
-  let leaving = 0;
+  const cameBack = Boolean(arrival) && arrival.type === "back_forward";
+  let leaving = 0, looked = 0;
   const stay = () => {
     const place = find("#leaving");
     clearInterval(leaving);
@@ -83,45 +91,106 @@
     // Whoever has to write to the shop needs the reference that stands here.
     if (find(".told .reference")) return stay();
     if (!place || leaving || cameBack) return;
-    let left = Number(place.dataset.seconds);
+    // A buyer whose machine was slow has had the page for that long, and still needs a moment to stay.
+    const late = (performance.now() - answered) / 1000;
+    let left = Math.max(STAY, Number(place.dataset.seconds) - late);
+    const show = () => { find("#leaving-left").textContent = Math.max(0, Math.ceil(left)); };
+    looked = performance.now();
     place.hidden = false;
+    show();
     // Once, and the number not at all: a screen reader must not count along.
     announce(find("#state").textContent + " " + find("#leaving-text").textContent);
     leaving = setInterval(() => {
       const place = find("#leaving");
       if (!place) return stay();
       place.hidden = false;
-      if (document.hidden) return;
-      left -= 1;
-      find("#leaving-left").textContent = Math.max(0, left);
-      if (left > 0) return;
+      const now = performance.now();
+      if (!document.hidden) left -= (now - looked) / 1000;
+      looked = now;
+      show();
+      if (document.hidden || left > 0) return;
       stay();
       location.assign(find("#return").href);
     }, 1000);
+  };
+
+  // One question, answered when something has changed since the last answer, or after a while.
+  // Confirmations are counted by blocks, of which no row of the payment tells.
+  const hold = async () => {
+    const left = Math.ceil((ends - performance.now()) / 1000);
+    const most = main.dataset.phase === "confirming" ? HOLD_CONFIRMING : HOLD;
+    const seconds = left > 0 ? Math.min(most, left + 1) : most;
+    holding = new AbortController();
+    if (document.hidden) holding.abort("hidden");
+    const signal = AbortSignal.any([holding.signal, AbortSignal.timeout(seconds * 1000 + LIMIT)]);
+    try {
+      return await fetch(main.dataset.status + "?since=" + mark + "&wait=" + seconds, { cache: "no-store", signal });
+    } finally {
+      holding = null;
+    }
+  };
+  const ask = async () => {
+    for (let place = 0; canHold && mark && !document.hidden && !ended() && place < HELD_MAX; place += 1) {
+      try {
+        const answer = await navigator.locks.request("gateway-follow-" + place, { ifAvailable: true }, (lock) => lock && hold());
+        if (answer) return answer;
+      } catch (error) {
+        // A frame without an origin of its own has no locks.
+        if (!error || error.name !== "SecurityError") throw error;
+        canHold = false;
+      }
+    }
+    return fetch(main.dataset.status, { cache: "no-store", signal: AbortSignal.timeout(LIMIT) });
+  };
+  const stopHolding = (why) => { if (holding) holding.abort(why); };
+  // After sleep or without a connection the clock and the page may both be old: an answer at once.
+  const askAnew = () => {
+    mark = "";
+    stopHolding("again");
+    if (!ended()) poll();
+  };
+
+  // The next question follows a change at once, and an answer that was held. A server that holds
+  // none is asked as often as before.
+  const pause = (usual, asked, changed) => {
+    if (!canHold || !mark) return usual;
+    if (changed === "first" || (changed && ++changes <= SOON_MAX)) return SOON;
+    return Math.max(0, usual - (performance.now() - asked));
   };
 
   const poll = async () => {
     clearTimeout(timer);
     if (polling) return;
     polling = true;
-    let wait = performance.now() - started > LATER_AFTER ? LATER : POLL;
+    const usual = performance.now() - started > LATER_AFTER ? LATER : POLL;
+    let wait = usual;
     try {
-      const answer = await fetch(main.dataset.status, { cache: "no-store", signal: AbortSignal.timeout(LIMIT) });
+      const asked = performance.now();
+      const answer = await ask();
       if (answer.status === 429) {
         wait = 1000 * (Number(answer.headers.get("retry-after")) || 60);
       } else {
         if (!answer.ok) throw new Error(answer.status);
+        answered = performance.now();
+        const before = mark;
+        mark = (answer.headers.get("etag") || "").replace(/[^0-9a-f]/g, "");
         const status = await answer.json();
+        wait = pause(usual, asked, before ? mark !== before : "first");
         if (keyOf(status) !== main.dataset.key) await renew();
         else setClock(status.seconds_left);
         document.dispatchEvent(new CustomEvent("gateway:status", { detail: status }));
       }
       failed = 0;
       find("#offline").textContent = "";
-    } catch {
-      failed += 1;
-      wait = Math.min(WORST, POLL * 2 ** (failed - 1));
-      if (failed > 1) find("#offline").textContent = find("#offline").dataset.text;
+    } catch (error) {
+      // What the last answer told may not be on the page yet.
+      mark = "";
+      if (error === "again") wait = 0;
+      else if (error !== "hidden") {
+        failed += 1;
+        wait = Math.min(WORST, POLL * 2 ** (failed - 1));
+        if (failed > 1) find("#offline").textContent = find("#offline").dataset.text;
+      }
     }
     polling = false;
     if (settled()) return;
@@ -186,15 +255,22 @@
   });
   setClock(Number(main.dataset.left));
   setInterval(tick, 1000);
+  // The time of a hidden tab is not a buyer's time to look, and its clock ticks seldom.
+  document.addEventListener("visibilitychange", () => { looked = performance.now(); });
   leave();
   if (ended()) return poll();
-  schedule(POLL);
+  // The first answer tells the mark of what the page shows, the next question waits for another.
+  schedule(canHold && !document.hidden ? 0 : POLL);
   // After sleep, on a page from the back button's cache, and when the connection is back: at once.
-  document.addEventListener("visibilitychange", () => { if (!document.hidden && !ended()) poll(); });
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) stopHolding("hidden");
+    else askAnew();
+  });
   addEventListener("pageshow", (event) => {
     if (!event.persisted) return;
     for (const form of document.forms) delete form.dataset.sent;
     poll();
   });
-  addEventListener("online", () => { if (!ended()) poll(); });
+  addEventListener("online", askAnew);
+  addEventListener("offline", () => stopHolding("offline"));
 })();

@@ -44,7 +44,7 @@ use axum::{
     routing::{MethodRouter, delete, get, patch, post},
 };
 use gateway::{
-    app::{Gateway, accounting::export::REQUEST_TIME_MAX},
+    app::{Gateway, accounting::export::REQUEST_TIME_MAX, invoice::follow::WAIT_MAX},
     telemetry::trace::{self, Kind, Span, TraceContext},
 };
 use tower_http::{catch_panic::CatchPanicLayer, compression::CompressionLayer};
@@ -294,7 +294,7 @@ pub fn checkout_router(gateway: State) -> Router {
         .route("/widget/v1.js", get(pages::widget))
         .route("/api/pay/{id}/select", post(action::select))
         .route("/api/pay/{id}/cancel", post(action::cancel))
-        .route("/v1/invoices/{id}/status", get(buyer::status));
+        .route("/v1/invoices/{id}/status", get(buyer::follow));
     for page in ["/pay/{id}", "/embed/{id}"] {
         routes = routes
             .route(page, get(pages::page))
@@ -351,6 +351,8 @@ impl Limits {
             "/v1/x402/settle" | "/v1/x402/pay/{id}" => self.usual.max(self.settling),
             // A year of records is read before the first byte of its answer.
             path if path.starts_with("/v1/export/") => REQUEST_TIME_MAX,
+            // A page waits for a change, and is answered like any other after that.
+            "/v1/invoices/{id}/status" => self.usual.saturating_add(WAIT_MAX),
             _ => self.usual,
         }
     }

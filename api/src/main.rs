@@ -10,6 +10,7 @@ use gateway::{
     serve::{
         self, Limits,
         admin::{self, Readiness},
+        follow::run_follow,
         key_proof::prove_key,
         relay::run_relay,
         tasks::Tasks,
@@ -59,6 +60,7 @@ async fn main() -> anyhow::Result<()> {
     tasks.spawn(telemetry::keep_metrics(stop.clone()));
     tasks.spawn(traces::export(gateway.clone(), "gateway-api", stop.clone()));
     tasks.spawn(run_relay(gateway.clone(), readiness.clone(), stop.clone()));
+    tasks.spawn(run_follow(gateway.clone(), stop.clone()));
     let proven = CancellationToken::new();
     tasks.spawn_vital(prove_key(gateway.clone(), readiness.clone(), proven, stop.clone()));
     let admin = admin::router(gateway.clone(), readiness);

@@ -77,6 +77,7 @@ pub struct Gateway {
     admissions: merchant::admit::Admissions,
     orders: link::order::Orders,
     legacy_forms: legacy::forms::Forms,
+    following: invoice::follow::Following,
     /// Uploaded pictures that are being decoded.
     pictures_room: Arc<Semaphore>,
     /// Exports that this process reads.
@@ -156,6 +157,7 @@ impl Gateway {
             admissions: merchant::admit::Admissions::default(),
             orders: link::order::Orders::default(),
             legacy_forms: legacy::forms::Forms::default(),
+            following: invoice::follow::Following::new(config.api.connections_max),
             pictures_room: Arc::new(Semaphore::new(merchant::front::DECODED_AT_ONCE)),
             exports_room: Semaphore::new(accounting::export::READ_AT_ONCE),
             exports_db: accounting::export::replica(&config)?,

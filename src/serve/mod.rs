@@ -11,6 +11,7 @@ pub mod admin;
 pub mod client;
 pub mod download;
 mod files;
+pub mod follow;
 pub mod key_proof;
 mod patience;
 pub mod relay;

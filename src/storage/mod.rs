@@ -27,6 +27,7 @@ pub mod endpoints;
 pub mod events;
 pub mod exports;
 pub mod find;
+pub mod following;
 pub mod fronts;
 pub mod handover;
 pub mod history;

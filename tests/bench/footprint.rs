@@ -66,7 +66,7 @@ async fn busy(report: &mut Report) {
 }
 
 /// Megabytes of a process's memory that are in RAM.
-fn resident(program: &Program) -> f64 {
+pub fn resident(program: &Program) -> f64 {
     let path = format!("/proc/{}/status", program.process.pid());
     let status = fs::read_to_string(path).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();

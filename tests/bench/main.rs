@@ -23,6 +23,7 @@ mod flood;
 mod footprint;
 mod growth;
 mod latency;
+mod pages;
 mod payout;
 mod reminders;
 mod report;
@@ -59,6 +60,7 @@ async fn main() {
     export::run(&mut report).await;
     payout::run(&mut report).await;
     x402::run(&mut report).await;
+    pages::run(&mut report).await;
     footprint::run(&mut report).await;
     cost::run(&mut report).await;
     report.finish();

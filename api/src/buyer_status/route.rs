@@ -1,13 +1,16 @@
 //! The buyer's view of an invoice. The id is the only credential, so the response is a fixed list
 //! of fields.
 
+use std::time::Duration;
+
 use axum::{
     Json,
-    extract::{self, Path, rejection::PathRejection},
+    extract::{self, Path, RawQuery, rejection::PathRejection},
     http::{HeaderValue, header},
     response::{IntoResponse, Response},
 };
 use gateway::{app::merchant::admit::BuyerBudget, invoice::PaymentId};
+use url::form_urlencoded;
 
 use crate::{
     State,
@@ -15,6 +18,9 @@ use crate::{
     client_ip::Client,
     error::ApiError,
 };
+
+/// Sixteen hexadecimal digits.
+const MARK_LENGTH_MAX: usize = 16;
 
 /// Read an invoice as its buyer sees it
 ///
@@ -30,10 +36,13 @@ pub async fn status(
     Client(client): Client,
     id: Result<Path<String>, PathRejection>,
 ) -> Response {
-    let mut response = match answer(&gateway, &client, id).await {
+    finished(match answer(&gateway, &client, id).await {
         Ok(status) => Json(status).into_response(),
         Err(error) => SluggedError::respond(error),
-    };
+    })
+}
+
+fn finished(mut response: Response) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
     // Readable from any page: the response needs no credentials and reveals only the public fields
@@ -42,14 +51,72 @@ pub async fn status(
     response
 }
 
+/// The same at the checkout's origin, where a page may wait: `since` is the `ETag` that it has
+/// seen, and `wait` the seconds after which it wants an answer without a change. The merchant API
+/// has no such wait: its clients keep a connection each, and learn of changes by webhooks.
+pub async fn follow(
+    extract::State(gateway): extract::State<State>,
+    Client(client): Client,
+    RawQuery(query): RawQuery,
+    id: Result<Path<String>, PathRejection>,
+) -> Response {
+    let (mark, mut response) = match changed(&gateway, &client, query.as_deref(), id).await {
+        Ok((mark, status)) => (mark, Json(status).into_response()),
+        Err(error) => (None, SluggedError::respond(error)),
+    };
+    let mark = mark.and_then(|mark| HeaderValue::try_from(format!("\"{mark}\"")).ok());
+    if let Some(mark) = mark {
+        response.headers_mut().insert(header::ETAG, mark);
+    }
+    finished(response)
+}
+
 async fn answer(
     gateway: &State,
     client: &str,
     id: Result<Path<String>, PathRejection>,
 ) -> Result<BuyerStatus, ApiError> {
-    gateway.admit_buyer(BuyerBudget::Status, client).await.map_err(ApiError::of_buyer)?;
-    let id = id.ok().and_then(|Path(text)| text.parse::<PaymentId>().ok());
-    let id = id.ok_or_else(|| ApiError::invalid("this is not an invoice id"))?;
+    let id = admitted(gateway, client, id).await?;
     let status = gateway.buyer_status(id.as_str()).await?.ok_or(ApiError::PaymentNotFound)?;
     Ok(BuyerStatus::render(&status))
+}
+
+async fn changed(
+    gateway: &State,
+    client: &str,
+    query: Option<&str>,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<(Option<String>, BuyerStatus), ApiError> {
+    let id = admitted(gateway, client, id).await?;
+    if let Some((since, wait)) = query.and_then(awaited) {
+        gateway.await_change(id.as_str(), client, &since, wait).await;
+    }
+    // Before the view: of a change between the two the page is told once too often, not too late.
+    let mark = gateway.buyer_mark(id.as_str()).await?;
+    let status = gateway.buyer_status(id.as_str()).await?.ok_or(ApiError::PaymentNotFound)?;
+    Ok((mark, BuyerStatus::render(&status)))
+}
+
+async fn admitted(
+    gateway: &State,
+    client: &str,
+    id: Result<Path<String>, PathRejection>,
+) -> Result<PaymentId, ApiError> {
+    gateway.admit_buyer(BuyerBudget::Status, client).await.map_err(ApiError::of_buyer)?;
+    let id = id.ok().and_then(|Path(text)| text.parse::<PaymentId>().ok());
+    id.ok_or_else(|| ApiError::invalid("this is not an invoice id"))
+}
+
+/// The mark that a page has seen, and how long it wants to wait for another.
+fn awaited(query: &str) -> Option<(String, Duration)> {
+    let (mut since, mut wait) = (None, None);
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        match &*name {
+            "since" => since = Some(value.into_owned()),
+            "wait" => wait = value.parse().ok().map(Duration::from_secs),
+            _ => {}
+        }
+    }
+    let since = since.filter(|mark| !mark.is_empty() && mark.len() <= MARK_LENGTH_MAX)?;
+    Some((since, wait?))
 }

@@ -11,6 +11,7 @@ pub mod deposits;
 pub mod expire;
 pub mod expire_quiet;
 pub mod explain;
+pub mod follow;
 pub mod happened;
 pub mod list;
 pub mod read;

@@ -174,6 +174,69 @@ async fn errors_carry_the_envelope_and_the_legacy_slug() {
     .await;
 }
 
+fn waits(id: &str, since: &str, seconds: u32) -> String {
+    format!("/v1/invoices/{id}/status?since={since}&wait={seconds}")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_waits_for_a_change_in_few_places_and_a_stop_answers_it() {
+    with_stack(|stack| async move {
+        stack.lift_rate_limits().await;
+        let merchant = stack.merchant().await.client;
+        let body = order(&json!({ "pay_currency": "all" }));
+        let payment = merchant.post("/v1/payment", &body).await.json();
+        let id = payment["payment_id"].as_str().unwrap().to_owned();
+        let plain = stack.buyer().get(&format!("/v1/invoices/{id}/status")).await;
+        let mark = plain.header("etag").unwrap().trim_matches('"').to_owned();
+        assert_eq!(stack.anybody().get(&waits(&id, &mark, 20)).await.header("etag"), None);
+
+        let ask = || {
+            let (buyer, path) = (stack.buyer(), waits(&id, &mark, 20));
+            tokio::spawn(async move { buyer.get(&path).await })
+        };
+        let waiting = async |pages: usize| {
+            eventually(&format!("{pages} pages wait"), async || {
+                (stack.gateway.followers() == pages).then_some(())
+            })
+            .await;
+        };
+        let held: Vec<_> = (0..8).map(|_| ask()).collect();
+        waiting(8).await;
+        // One more is answered at once, like those that have not seen the newest state.
+        assert_eq!(ask().await.unwrap().json()["status"], "pending");
+        assert_eq!(stack.gateway.followers(), 8);
+        for odd in ["x", "00", "\u{e4}", "0123456789abcdef0"] {
+            assert_eq!(stack.buyer().get(&waits(&id, odd, 20)).await.status, 200, "{odd}");
+        }
+        let missing = waits("pzi_00000000000000000000000000", &mark, 20);
+        assert_eq!(stack.buyer().get(&missing).await.status, 404);
+        stack.gateway.cancel_invoice(&id).await.unwrap();
+        for page in held {
+            let answer = page.await.unwrap();
+            assert_eq!(answer.json()["status"], "cancelled");
+            assert_ne!(answer.header("etag").unwrap().trim_matches('"'), mark);
+        }
+        waiting(0).await;
+
+        // A page that is closed frees its place; a stop answers the others.
+        let ended = stack.buyer().get(&format!("/v1/invoices/{id}/status")).await;
+        let mark = ended.header("etag").unwrap().trim_matches('"').to_owned();
+        let ask = || {
+            let (buyer, path) = (stack.buyer(), waits(&id, &mark, 20));
+            tokio::spawn(async move { buyer.get(&path).await })
+        };
+        let (closed, open) = (ask(), ask());
+        waiting(2).await;
+        closed.abort();
+        waiting(1).await;
+        stack.gateway.close_following();
+        assert_eq!(open.await.unwrap().status, 200);
+        assert_eq!(ask().await.unwrap().status, 200);
+        waiting(0).await;
+    })
+    .await;
+}
+
 /// The rest as a number and the rest in the link for a wallet are one amount, in every phase of a
 /// payment in parts.
 #[tokio::test(flavor = "multi_thread")]

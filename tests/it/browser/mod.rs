@@ -12,6 +12,7 @@ mod links;
 mod payee;
 mod paying;
 mod receipt;
+mod sooner;
 mod till;
 mod trust;
 mod widget;

@@ -459,12 +459,12 @@ impl Tab {
         sent.iter().map(|event| event["request"]["url"].as_str().unwrap().to_owned()).collect()
     }
 
-    /// The statuses of all responses from addresses with this ending.
+    /// The statuses of all responses from addresses whose path has this ending.
     pub fn answers(&self, ending: &str) -> Vec<u64> {
         let received = self.events("Network.responseReceived");
         let ours = received.iter().map(|event| &event["response"]);
         let ours =
-            ours.filter(|answer| answer["url"].as_str().is_some_and(|url| url.ends_with(ending)));
+            ours.filter(|answer| answer["url"].as_str().is_some_and(|url| ends_with(url, ending)));
         ours.filter_map(|answer| answer["status"].as_u64()).collect()
     }
 
@@ -511,4 +511,8 @@ fn installed(what: &'static str) -> PathBuf {
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+fn ends_with(url: &str, ending: &str) -> bool {
+    url.split('?').next().is_some_and(|path| path.ends_with(ending))
 }

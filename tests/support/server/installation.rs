@@ -80,6 +80,7 @@ pub struct Installation {
     pub database_url: String,
     pub broker: BrokerAccess,
     pub api: SocketAddr,
+    pub checkout: SocketAddr,
     settings: Vec<(String, String)>,
     /// All programs ever started: process ids, and the address of each one's metrics.
     launched: Mutex<Vec<(u32, SocketAddr)>>,
@@ -134,7 +135,7 @@ impl Installation {
         let gateway = Arc::new(Gateway::new(Config::from_toml(&toml).unwrap()).unwrap());
         let (database_url, broker) = (database_url.to_owned(), broker.clone());
         let launched = Mutex::default();
-        Self { gateway, database_url, broker, api, settings, launched }
+        Self { gateway, database_url, broker, api, checkout, settings, launched }
     }
 
     /// Environment of its programs.

@@ -9,7 +9,7 @@ use gateway::{
     asset::Network,
     config::Config,
     merchant::settings::Settings,
-    serve::{self, Limits, admin::Readiness, relay::run_relay},
+    serve::{self, Limits, admin::Readiness, follow::run_follow, relay::run_relay},
 };
 use gateway_workers::{Agent, Role};
 use secrecy::ExposeSecret;
@@ -98,6 +98,7 @@ impl Stack {
             tokio::spawn(serve::serve(listener, router, Limits::default(), stop.clone()));
         }
         tokio::spawn(run_relay(gateway.clone(), Readiness::default(), stop.clone()));
+        tokio::spawn(run_follow(gateway.clone(), stop.clone()));
         let (api, checkout) = (api_at, checkout_at);
         let apart = None;
         let stack = Self { gateway, database, broker, api, checkout, config, stop, apart };
