@@ -1,10 +1,13 @@
 //! The addresses at which deposits of invoices are collected, and by which a plan is judged.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use super::Config;
 use crate::{
-    asset::{Network, Realm, address::validate_in},
+    asset::{Family, Network, Realm, address::validate_in, catalogue::Catalogue},
+    money::BaseUnits,
     sweep::check::Pinned,
 };
 
@@ -20,6 +23,9 @@ const EVM: Network = Network::Ethereum;
 pub struct Treasury {
     /// Most that the network may take of a collected amount.
     pub fee_percent_max: u8,
+    /// Most coins that one transfer of a token may cost, by the name of the network: without rates
+    /// a machine cannot compare them with the token's worth.
+    pub token_fee_max: BTreeMap<String, String>,
     /// The wallet that pays the gas of tokens at addresses without coins: the first address of
     /// account 4 of the invoices' seed.
     pub gas_payer: Option<String>,
@@ -44,9 +50,17 @@ pub enum Unpinned {
     Missing(Network),
     #[error("treasury.{0} {1}")]
     Wrong(Network, String),
+    #[error("treasury.token_fee_max.{0} {1}; write coins of the network, such as \"0.01\"")]
+    WrongFee(Network, String),
 }
 
 impl Treasury {
+    /// Networks whose tokens are collected.
+    pub(super) fn of_tokens() -> impl Iterator<Item = &'static str> {
+        let networks = Network::ALL.into_iter();
+        networks.filter(|network| network.family() == Family::Evm).map(Network::name)
+    }
+
     fn of(&self, network: Network) -> Option<&str> {
         let address = match network {
             Network::Bitcoin => &self.bitcoin,
@@ -87,7 +101,18 @@ impl Config {
             chain_id: chain.chain_id.or(network.evm_chain_id()),
             fee_rate_max: chain.fee_rate_max,
             fee_percent_max: self.treasury.fee_percent_max,
+            token_fee_max: self.token_fee_max(network)?,
         })
+    }
+
+    /// Zero where no tokens are collected: then none may cost anything.
+    fn token_fee_max(&self, network: Network) -> Result<BaseUnits, Unpinned> {
+        let Some(text) = self.treasury.token_fee_max.get(network.name()) else {
+            return Ok(BaseUnits::ZERO);
+        };
+        let decimals = u32::from(Catalogue::get().native(network).decimals);
+        BaseUnits::parse(text, decimals)
+            .map_err(|error| Unpinned::WrongFee(network, error.to_string()))
     }
 
     /// The wallet that pays the gas of tokens at addresses without coins.
@@ -97,7 +122,7 @@ impl Config {
 
     pub(super) fn treasury_faults(&self) -> Vec<String> {
         let wrong = |network| match self.pinned(network) {
-            Err(fault @ Unpinned::Wrong(..)) => Some(fault.to_string()),
+            Err(fault @ (Unpinned::Wrong(..) | Unpinned::WrongFee(..))) => Some(fault.to_string()),
             Ok(_) | Err(Unpinned::Missing(_) | Unpinned::NotSwept(_)) => None,
         };
         let mut faults: Vec<_> = Network::ALL.into_iter().filter_map(wrong).collect();
@@ -128,7 +153,9 @@ mod tests {
     fn an_address_of_another_network_refuses_the_start() {
         let fine = "[treasury]\npolygon = \"0x70997970C51812dc3A010C7d01b50e0d17dc79C8\"\n";
         let settings = config(fine).unwrap();
-        assert_eq!(settings.pinned(Network::Polygon).unwrap().chain_id, Some(137));
+        let polygon = settings.pinned(Network::Polygon).unwrap();
+        assert_eq!(polygon.chain_id, Some(137));
+        assert_eq!(polygon.token_fee_max, BaseUnits::new(10_u128.pow(18)));
         assert_eq!(settings.pinned(Network::Base), Err(Unpinned::Missing(Network::Base)));
         assert_eq!(settings.pinned(Network::Tron), Err(Unpinned::NotSwept(Network::Tron)));
         for (wrong, words) in [
@@ -140,6 +167,12 @@ mod tests {
                 "[treasury]\nbitcoin = \"bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080\"",
                 "treasury.bitcoin",
             ),
+            (
+                "[treasury]\npolygon = \"0x70997970C51812dc3A010C7d01b50e0d17dc79C8\"\n\
+                 token_fee_max.polygon = \"much\"",
+                "treasury.token_fee_max.polygon",
+            ),
+            ("[treasury.token_fee_max]\nbitcoin = \"1\"", "token_fee_max.bitcoin"),
             ("[treasury]\nfee_percent_max = 0", "fee_percent_max"),
             ("[treasury]\nfee_percent_max = 51", "fee_percent_max"),
         ] {

@@ -3,6 +3,7 @@
 //! seed.
 
 use k256::ecdsa::SigningKey;
+use sha3::{Digest, Keccak256};
 
 use super::{
     check::{Fault, Pinned},
@@ -62,7 +63,7 @@ fn read(planned: &Transaction, signed: &Authorization, currency: &Currency) -> O
         // Without an end: whenever it is used, it pays the treasury.
         valid_after: Word::from(0_u64),
         valid_before: Word::from(u64::MAX),
-        nonce: authorization::nonce(&format!("0x{}", signed.nonce))?,
+        nonce: nonce(payer.chain_id, &token, &address_bytes(&signed.address)?, signed.number),
     };
     let transaction = eip1559::Transaction {
         chain_id: payer.chain_id,
@@ -75,6 +76,19 @@ fn read(planned: &Transaction, signed: &Authorization, currency: &Currency) -> O
         data: vec![],
     };
     Some(Unsigned { domain, authorization, transaction })
+}
+
+/// The nonce of an authorization. Made of nothing that a plan chooses but the number: not of the
+/// amount and not of the destination, so that no second plan can pay beside the first.
+pub fn nonce(chain_id: u64, token: &[u8; 20], holder: &[u8; 20], number: u32) -> Word {
+    const PURPOSE: &[u8] = b"gateway sweep";
+    let hashed = Keccak256::new()
+        .chain_update(PURPOSE)
+        .chain_update(chain_id.to_be_bytes())
+        .chain_update(token)
+        .chain_update(holder)
+        .chain_update(number.to_be_bytes());
+    Word::new(hashed.finalize().into())
 }
 
 /// Signs the authorization with the holder's key, and its transaction with that of the wallet that
@@ -95,24 +109,22 @@ pub(super) fn sign(
     eip1559::Transaction { data, ..unsigned.transaction.clone() }.sign(gas_payer)
 }
 
-/// Returns true if a transaction carries out the authorization, with its holder's signature.
+/// Returns true if a transaction calls for the authorization, whatever its signatures.
 pub(super) fn is_of(signed: &eip1559::Transaction, unsigned: &Unsigned) -> bool {
     let bare = eip1559::Transaction { data: vec![], ..signed.clone() };
-    let Some((token, authorization)) = call::read(signed) else { return false };
-    let is_it = bare == unsigned.transaction
-        && token == unsigned.domain.token
-        && authorization == unsigned.authorization;
-    let Some(signature) = signature(&signed.data) else { return false };
-    let signer = unsigned.domain.signer(&authorization, &signature);
-    is_it && signer == Some(authorization.from)
+    bare == unsigned.transaction
+        && call::read(signed) == Some((unsigned.domain.token, unsigned.authorization))
 }
 
-/// The signature in the last three words of a call.
-fn signature(data: &[u8]) -> Option<KeySignature> {
-    const WORD: usize = 32;
-    let words = data.get(data.len().checked_sub(3 * WORD)?..)?;
-    let (v, rest) = words.split_at_checked(WORD)?;
-    KeySignature::read(&[rest, v.last_chunk::<1>()?].concat())
+/// Returns true if the call has the signature of the authorization's holder, and nothing behind it.
+pub(super) fn is_signed(signed: &eip1559::Transaction, unsigned: &Unsigned) -> bool {
+    let Unsigned { domain, authorization, .. } = unsigned;
+    let Some((Signer::Key, bytes)) = call::signature(&signed.data, authorization) else {
+        return false;
+    };
+    let signature = KeySignature::read(&bytes);
+    let signer = signature.and_then(|signature| domain.signer(authorization, &signature));
+    signer == Some(authorization.from)
 }
 
 #[cfg(test)]
@@ -142,8 +154,34 @@ mod tests {
         let checked = check_one(&authorized(), &pinned(Network::Polygon).unwrap()).unwrap();
         let Checked::Authorized(unsigned) = checked else { unreachable!() };
         let stranger = SigningKey::from_slice(&[7; 32]).unwrap();
-        assert!(is_of(&read.transaction, &unsigned));
-        assert!(!is_of(&super::sign(&unsigned, &stranger, &stranger).transaction, &unsigned));
+        assert!(is_of(&read.transaction, &unsigned) && is_signed(&read.transaction, &unsigned));
+        let other = super::sign(&unsigned, &stranger, &stranger).transaction;
+        assert!(is_of(&other, &unsigned) && !is_signed(&other, &unsigned));
+    }
+
+    #[test]
+    fn of_two_plans_for_one_token_of_an_address_the_token_takes_one() {
+        let nonce_of = |transaction: &Transaction| {
+            let checked = check_one(transaction, &pinned(Network::Polygon).unwrap()).unwrap();
+            let Checked::Authorized(unsigned) = checked else { unreachable!() };
+            unsigned.authorization.nonce
+        };
+        let first = nonce_of(&authorized());
+        let more = Transaction { amount: crate::money::BaseUnits::new(7), ..authorized() };
+        assert_eq!(nonce_of(&more), first);
+        let mut next = authorized();
+        let From::Authorization(signed) = &mut next.from else { unreachable!() };
+        signed.number += 1;
+        assert_ne!(nonce_of(&next), first);
+        // Another place of the same number has a nonce of its own.
+        let here = nonce(137, &[1; 20], &[2; 20], 0);
+        for there in [
+            nonce(138, &[1; 20], &[2; 20], 0),
+            nonce(137, &[2; 20], &[2; 20], 0),
+            nonce(137, &[1; 20], &[1; 20], 0),
+        ] {
+            assert_ne!(there, here);
+        }
     }
 
     #[test]

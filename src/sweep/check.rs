@@ -32,13 +32,15 @@ pub struct Pinned {
     pub fee_rate_max: u128,
     /// Most that the network takes of an amount in its own coin.
     pub fee_percent_max: u8,
+    /// Most that the network takes for an amount of a token, in its coin.
+    pub token_fee_max: BaseUnits,
 }
 
 /// A transaction that passed, before its signatures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unsigned {
     Account(crate::payout::eip1559::Transaction),
-    Authorized(authorized::Unsigned),
+    Authorized(Box<authorized::Unsigned>),
     Outputs(utxo::Unsigned),
 }
 
@@ -63,6 +65,11 @@ pub enum Fault {
     TooMuchGas(u64),
     #[error("its fee is {fee} of {amount} base units, above treasury.fee_percent_max")]
     FeeTooHigh { fee: u128, amount: u128 },
+    #[error(
+        "its fee is {fee} base units of the network's coin, and treasury.token_fee_max.{network} is \
+         {most}"
+    )]
+    TokenFeeTooHigh { network: Network, fee: u128, most: u128 },
     #[error("its amounts do not add up")]
     Sums,
     #[error("input {0}: the transaction beside it did not make that output and amount")]
@@ -73,6 +80,11 @@ pub enum Fault {
     Twice(String),
     #[error("{address} is not the address number {index} of this seed")]
     OtherSeed { address: String, index: u32 },
+    #[error(
+        "treasury.{network} is the address number {index} of this seed: money that is collected there \
+         stays behind the same words; set an address of another wallet"
+    )]
+    OwnTreasury { network: Network, index: u32 },
     #[error("there is no key number {0}")]
     NoKey(u32),
 }
@@ -140,7 +152,8 @@ pub fn check_one(transaction: &Transaction, pinned: &Pinned) -> Result<Unsigned,
             Unsigned::Outputs(utxo::unsigned(transaction, inputs, pinned)?)
         }
         (From::Authorization(signed), Family::Evm) if !currency.is_native() => {
-            Unsigned::Authorized(authorized::unsigned(transaction, signed, currency, pinned)?)
+            let unsigned = authorized::unsigned(transaction, signed, currency, pinned)?;
+            Unsigned::Authorized(Box::new(unsigned))
         }
         (From::Account(_) | From::Outputs(_) | From::Authorization(_), _) => {
             return Err(Fault::OtherKind);
@@ -149,6 +162,9 @@ pub fn check_one(transaction: &Transaction, pinned: &Pinned) -> Result<Unsigned,
     if currency.is_native() {
         let whole = transaction.amount.checked_add(transaction.fee_max).ok_or(Fault::Sums)?;
         check_part(transaction.fee_max, whole, pinned.fee_percent_max)?;
+    } else if transaction.fee_max > pinned.token_fee_max {
+        let (fee, most) = (transaction.fee_max.get(), pinned.token_fee_max.get());
+        return Err(Fault::TokenFeeTooHigh { network, fee, most });
     }
     Ok(unsigned)
 }
@@ -197,7 +213,8 @@ pub(super) mod samples {
         sweep::plan::{Authorization, Input},
     };
 
-    pub const TREASURY: &str = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+    pub const TREASURY: &str = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed";
+    pub const TOKEN_FEE_MAX: u128 = 10_000_000;
     pub const COLD: &str = "bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080";
 
     pub fn seed() -> Vec<u8> {
@@ -210,13 +227,17 @@ pub(super) mod samples {
     }
 
     pub fn pinned(network: Network) -> Option<Pinned> {
-        let (treasury, realm, chain_id) = match network {
-            Network::Polygon => (TREASURY, Realm::Main, Some(31_337)),
-            Network::Bitcoin => (COLD, Realm::Regtest, None),
-            _ => return None,
+        let (treasury, realm, chain_id) = if network == Network::Polygon {
+            (TREASURY, Realm::Main, Some(31_337))
+        } else if network == Network::Bitcoin {
+            (COLD, Realm::Regtest, None)
+        } else {
+            return None;
         };
         let (treasury, fee_rate_max) = (treasury.to_owned(), 1_000_000_000_000);
-        Some(Pinned { treasury, realm, chain_id, fee_rate_max, fee_percent_max: 5 })
+        let token_fee_max = BaseUnits::new(TOKEN_FEE_MAX);
+        let fee_percent_max = 5;
+        Some(Pinned { treasury, realm, chain_id, fee_rate_max, fee_percent_max, token_fee_max })
     }
 
     pub fn token() -> Transaction {
@@ -248,7 +269,7 @@ pub(super) mod samples {
                 index: account.index,
                 name: "USD Coin".to_owned(),
                 version: "2".to_owned(),
-                nonce: "ab".repeat(32),
+                number: 0,
                 gas_payer: Account { address: key, index: 0, ..account },
             }),
             ..token()
@@ -366,6 +387,17 @@ mod tests {
         );
         let coins = |t: &mut Transaction| t.amount = BaseUnits::new(1_000);
         assert!(matches!(fault(coins, coin()), Fault::FeeTooHigh { .. }));
+    }
+
+    #[test]
+    fn a_token_s_fee_is_bounded_in_the_network_s_coin() {
+        for transaction in [token(), authorized()] {
+            let at = |fee| Transaction { fee_max: BaseUnits::new(fee), ..transaction.clone() };
+            let pinned = pinned(Network::Polygon).unwrap();
+            assert!(check_one(&at(TOKEN_FEE_MAX), &pinned).is_ok());
+            let dear = check_one(&at(TOKEN_FEE_MAX + 1), &pinned).unwrap_err();
+            assert!(matches!(dear, Fault::TokenFeeTooHigh { .. }), "{dear}");
+        }
     }
 
     #[test]

@@ -4,9 +4,10 @@
 //! it was made. The machine that signs trusts nothing in it: see [`check`]. Pure: no node, no
 //! clock, no row.
 
-mod authorized;
+pub mod authorized;
 pub mod check;
 mod evm;
+pub mod own;
 pub mod plan;
 pub mod sign;
 pub mod signed;

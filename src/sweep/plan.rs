@@ -96,8 +96,9 @@ pub struct Authorization {
     /// The token's own name and version, which its signatures cover (EIP-712).
     pub name: String,
     pub version: String,
-    /// 32 bytes in hex; the token takes each once from an address.
-    pub nonce: String,
+    /// Counts the authorizations of this token and address, from 0. Its nonce is made of it, so the
+    /// token takes only one of any two plans with the same number.
+    pub number: u32,
     /// The wallet that sends and pays.
     pub gas_payer: Account,
 }

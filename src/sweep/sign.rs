@@ -1,5 +1,7 @@
 //! Signing a plan with the seed of the invoices, on a machine without a network.
 
+use std::collections::HashSet;
+
 use bip32::{ChildNumber, XPrv};
 use bitcoin::consensus::encode;
 use k256::ecdsa::SigningKey;
@@ -7,6 +9,7 @@ use k256::ecdsa::SigningKey;
 use super::{
     authorized,
     check::{self, Fault, Pinned, Refused, Unsigned},
+    own,
     plan::{From, Plan, Transaction},
     signed::{Signed, SignedPlan},
     utxo,
@@ -26,6 +29,7 @@ pub fn sign(
     seed: &[u8],
 ) -> Result<SignedPlan, Refused> {
     let checked = check::check(plan, &pinned)?;
+    refuse_own(plan, &pinned, seed)?;
     // The keys of all are compared before the first signature.
     let mut prepared = Vec::with_capacity(checked.len());
     for (position, (planned, unsigned)) in plan.transactions.iter().zip(checked).enumerate() {
@@ -40,6 +44,46 @@ pub fn sign(
         transactions.push(signed.ok_or(Refused { position, fault: Fault::OtherKind })?);
     }
     Ok(SignedPlan::new(plan.id.clone(), transactions))
+}
+
+/// Refuses a treasury whose key is one of this seed's. The other machine looks too, and may be
+/// anybody's.
+fn refuse_own(
+    plan: &Plan,
+    pinned: impl Fn(Network) -> Option<Pinned>,
+    seed: &[u8],
+) -> Result<(), Refused> {
+    let highest = plan.transactions.iter().map(highest).max().unwrap_or(0);
+    // All EVM networks share their keys, and mostly their treasury.
+    let mut looked = HashSet::new();
+    for (position, planned) in plan.transactions.iter().enumerate() {
+        let (network, family) = (planned.network, planned.network.family());
+        let refused = |fault| Refused { position, fault };
+        let pinned = pinned(network).ok_or_else(|| refused(Fault::NoTreasury(network)))?;
+        if !looked.insert((family, address::match_key(family, &pinned.treasury))) {
+            continue;
+        }
+        let owner = Owner::of(Account::Invoices, family, pinned.realm, seed);
+        let key = owner.ok_or_else(|| refused(Fault::NotSwept(network)))?.public;
+        if let Some(index) = own::index_of(&key, family, &pinned.treasury, highest) {
+            return Err(refused(Fault::OwnTreasury { network, index }));
+        }
+        let gas_payer = Account::Sweeps.first_address(seed, family, pinned.realm);
+        let spelt = |text: &str| address::match_key(family, text);
+        if gas_payer.is_some_and(|own| spelt(&own) == spelt(&pinned.treasury)) {
+            return Err(refused(Fault::OwnTreasury { network, index: 0 }));
+        }
+    }
+    Ok(())
+}
+
+/// The highest index that a transaction takes from.
+fn highest(planned: &Transaction) -> u32 {
+    match &planned.from {
+        From::Account(account) => account.index,
+        From::Authorization(signed) => signed.index,
+        From::Outputs(inputs) => inputs.iter().map(|input| input.index).max().unwrap_or(0),
+    }
 }
 
 fn signed(unsigned: Unsigned, keys: &[SigningKey]) -> Option<Signed> {
@@ -120,6 +164,18 @@ mod tests {
         let signed = sign(&plan(), pinned, &seed()).unwrap();
         assert_eq!(sign(&plan(), pinned, &seed()).unwrap(), signed);
         assert_eq!(signed.of_plan(&plan(), pinned).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_treasury_of_the_same_seed_is_refused_at_any_index_to_come() {
+        for index in [0, 3, 500, 4_000] {
+            let treasury = deposit_address(Family::Evm, Realm::Main, index);
+            let own = |network| Some(Pinned { treasury: treasury.clone(), ..pinned(network)? });
+            let to = Transaction { to: treasury.clone(), ..token() };
+            let plan = Plan::new("swp_1".to_owned(), vec![to]);
+            let refused = sign(&plan, own, &seed()).unwrap_err().fault;
+            assert_eq!(refused, Fault::OwnTreasury { network: Network::Polygon, index });
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     authorized,
     check::{self, Pinned, Refused, Unsigned},
-    plan::{From, Plan},
+    plan::{Account, From, Plan},
     utxo,
 };
 use crate::{asset::Network, payout::eip1559};
@@ -50,6 +50,15 @@ pub enum Mismatch {
     Count { found: usize, wanted: usize },
     #[error("transaction {0} does not do what was planned")]
     Otherwise(usize),
+    #[error(
+        "transaction {position}: the signature of {item} is not that of its address; sign the plan \
+         again with the words of these addresses"
+    )]
+    Signature {
+        position: usize,
+        /// The input, or the address that sends or allows it.
+        item: String,
+    },
     #[error(transparent)]
     Refused(#[from] Refused),
 }
@@ -100,37 +109,75 @@ impl SignedPlan {
         let planned = plan.transactions.iter().map(|planned| &planned.from);
         let all = self.transactions.iter().zip(planned.zip(checked)).enumerate();
         all.map(|(position, (signed, (from, unsigned)))| {
-            sound(signed, from, &unsigned).ok_or(Mismatch::Otherwise(position))
+            sound(signed, from, &unsigned).map_err(|wrong| match wrong {
+                Wrong::Else => Mismatch::Otherwise(position),
+                Wrong::Signature(item) => Mismatch::Signature { position, item },
+            })
         })
         .collect()
     }
 }
 
-fn sound(signed: &Signed, from: &From, unsigned: &Unsigned) -> Option<Sound> {
-    let raw = hex::decode(&signed.raw).ok()?;
+/// Reason why one transaction is not taken.
+enum Wrong {
+    Else,
+    /// Of this input or address.
+    Signature(String),
+}
+
+/// Bytes with a wrong signature look like the planned ones, hold the plan's coins once they are
+/// stored, and can never be mined: so each signature is verified first.
+fn sound(signed: &Signed, from: &From, unsigned: &Unsigned) -> Result<Sound, Wrong> {
+    let raw = hex::decode(&signed.raw).map_err(|_| Wrong::Else)?;
+    let is_it = |is: bool| if is { Ok(()) } else { Err(Wrong::Else) };
     let hash = match (unsigned, from) {
         (Unsigned::Account(planned), From::Account(account)) => {
-            let read = eip1559::read_signed(&raw).ok()?;
-            let is_own = read.sender.eq_ignore_ascii_case(&account.address);
-            (is_own && read.transaction == *planned).then_some(read.hash)?
+            let read = sent_by(&raw, account)?;
+            is_it(read.transaction == *planned)?;
+            signed_by(&read, account)?;
+            read.hash
         }
-        (Unsigned::Authorized(planned), From::Authorization(signed)) => {
-            let read = eip1559::read_signed(&raw).ok()?;
-            let is_own = read.sender.eq_ignore_ascii_case(&signed.gas_payer.address);
-            (is_own && authorized::is_of(&read.transaction, planned)).then_some(read.hash)?
+        (Unsigned::Authorized(planned), From::Authorization(holder)) => {
+            let read = sent_by(&raw, &holder.gas_payer)?;
+            is_it(authorized::is_of(&read.transaction, planned))?;
+            if !authorized::is_signed(&read.transaction, planned) {
+                return Err(Wrong::Signature(holder.address.clone()));
+            }
+            signed_by(&read, &holder.gas_payer)?;
+            read.hash
         }
-        (Unsigned::Outputs(planned), From::Outputs(_)) => {
-            let read: bitcoin::Transaction = encode::deserialize(&raw).ok()?;
-            let has_signatures = read
-                .input
-                .iter()
-                .all(|input| !input.witness.is_empty() || !input.script_sig.is_empty());
-            let is_it = has_signatures && utxo::is_of(&read, &planned.transaction);
-            is_it.then(|| read.compute_txid().to_string())?
+        (Unsigned::Outputs(planned), From::Outputs(inputs)) => {
+            let read: bitcoin::Transaction = encode::deserialize(&raw).map_err(|_| Wrong::Else)?;
+            is_it(utxo::is_of(&read, &planned.transaction))?;
+            if let Some(n) = utxo::first_unsigned(&read, planned) {
+                let input = inputs.get(n).map(|input| input.outpoint.clone());
+                return Err(Wrong::Signature(format!("input {}", input.unwrap_or_default())));
+            }
+            read.compute_txid().to_string()
         }
-        (Unsigned::Account(_) | Unsigned::Authorized(_) | Unsigned::Outputs(_), _) => return None,
+        (Unsigned::Account(_) | Unsigned::Authorized(_) | Unsigned::Outputs(_), _) => {
+            return Err(Wrong::Else);
+        }
     };
-    (hash == signed.hash).then_some(Sound { hash, raw })
+    is_it(hash == signed.hash)?;
+    Ok(Sound { hash, raw })
+}
+
+fn sent_by(raw: &[u8], account: &Account) -> Result<eip1559::Signed, Wrong> {
+    use eip1559::Unreadable;
+    eip1559::read_signed(raw).map_err(|error| match error {
+        Unreadable::BadSignature | Unreadable::HighSignature => {
+            Wrong::Signature(account.address.clone())
+        }
+        Unreadable::OtherType | Unreadable::Malformed | Unreadable::AccessList => Wrong::Else,
+    })
+}
+
+fn signed_by(read: &eip1559::Signed, account: &Account) -> Result<(), Wrong> {
+    if read.sender.eq_ignore_ascii_case(&account.address) {
+        return Ok(());
+    }
+    Err(Wrong::Signature(account.address.clone()))
 }
 
 #[cfg(test)]
@@ -166,14 +213,84 @@ mod tests {
         assert!(matches!(signed.of_plan(&plan, moved), Err(Mismatch::Refused(_))));
     }
 
-    #[test]
-    fn a_transaction_without_signatures_is_not_sent() {
+    fn refused(signed: &SignedPlan, plan: &Plan, item: &str) {
+        let wrong = Mismatch::Signature { position: 0, item: item.to_owned() };
+        assert_eq!(signed.of_plan(plan, pinned), Err(wrong));
+    }
+
+    /// A plan of the sample's outputs, and its signed file with other bytes.
+    fn changed(change: impl Fn(&mut bitcoin::Transaction)) -> (SignedPlan, Plan) {
         let plan = Plan::new("swp_1".to_owned(), vec![outputs()]);
         let mut signed = sign(&plan, pinned, &seed()).unwrap();
         let raw = hex::decode(&signed.transactions[0].raw).unwrap();
-        let mut bare: bitcoin::Transaction = encode::deserialize(&raw).unwrap();
-        bare.input[1].witness.clear();
-        signed.transactions[0].raw = hex::encode(encode::serialize(&bare));
-        assert_eq!(signed.of_plan(&plan, pinned), Err(Mismatch::Otherwise(0)));
+        let mut read: bitcoin::Transaction = encode::deserialize(&raw).unwrap();
+        change(&mut read);
+        signed.transactions[0].raw = hex::encode(encode::serialize(&read));
+        (signed, plan)
+    }
+
+    #[test]
+    fn an_input_without_the_signature_of_its_own_key_is_refused_by_name() {
+        let plan = outputs();
+        let From::Outputs(inputs) = &plan.from else { unreachable!() };
+        let [first, second] = [0, 1].map(|n| format!("input {}", inputs[n].outpoint));
+        let (signed, plan) = changed(|one| one.input[1].witness.clear());
+        refused(&signed, &plan, &second);
+        // Each is a signature and a key, of the other output.
+        let (signed, plan) = changed(|one| {
+            let witness = one.input[0].witness.clone();
+            one.input[0].witness = one.input[1].witness.clone();
+            one.input[1].witness = witness;
+        });
+        refused(&signed, &plan, &first);
+        // The right key beside another digest's signature.
+        let (signed, plan) = changed(|one| {
+            let stranger = one.input[0].witness.nth(0).unwrap().to_vec();
+            let key = one.input[1].witness.nth(1).unwrap().to_vec();
+            one.input[1].witness = bitcoin::Witness::from_slice(&[stranger, key]);
+        });
+        refused(&signed, &plan, &second);
+        let (signed, plan) = changed(|one| {
+            let mut witness = one.input[1].witness.to_vec();
+            witness[0][20] ^= 1;
+            one.input[1].witness = bitcoin::Witness::from_slice(&witness);
+        });
+        refused(&signed, &plan, &second);
+        let (signed, plan) = changed(|one| one.input[1].witness.push([7]));
+        refused(&signed, &plan, &second);
+        let (signed, plan) = changed(|_| ());
+        assert_eq!(signed.of_plan(&plan, pinned).map(|sound| sound.len()), Ok(1));
+    }
+
+    #[test]
+    fn a_transaction_of_another_sender_or_without_the_holder_s_signature_is_refused_by_name() {
+        let stranger = k256::ecdsa::SigningKey::from_slice(&[7; 32]).unwrap();
+        for planned in [token(), authorized()] {
+            let plan = Plan::new("swp_1".to_owned(), vec![planned.clone()]);
+            let mut signed = sign(&plan, pinned, &seed()).unwrap();
+            let raw = hex::decode(&signed.transactions[0].raw).unwrap();
+            let read = eip1559::read_signed(&raw).unwrap();
+            let other = read.transaction.clone().sign(&stranger);
+            let set = |signed: &mut SignedPlan, other: eip1559::Signed| {
+                let (raw, hash) = (hex::encode(other.raw), other.hash);
+                signed.transactions[0] = Signed { raw, hash };
+            };
+            set(&mut signed, other);
+            let (sender, holder) = match &planned.from {
+                From::Account(account) => (&account.address, None),
+                From::Authorization(one) => (&one.gas_payer.address, Some(&one.address)),
+                From::Outputs(_) => unreachable!(),
+            };
+            refused(&signed, &plan, sender);
+            let Some(holder) = holder else { continue };
+            let mut other = read.transaction;
+            *other.data.last_mut().unwrap() ^= 1;
+            set(&mut signed, other.clone().sign(&stranger));
+            refused(&signed, &plan, holder);
+            // Bytes behind the call that no token reads.
+            other.data.push(0);
+            set(&mut signed, other.sign(&stranger));
+            refused(&signed, &plan, holder);
+        }
     }
 }

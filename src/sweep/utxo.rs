@@ -6,7 +6,10 @@ use bitcoin::{
     Amount, OutPoint, ScriptBuf, Sequence, TxIn, TxOut, Witness, absolute::LockTime,
     consensus::encode, script::PushBytesBuf, transaction::Version,
 };
-use k256::{ecdsa::SigningKey, elliptic_curve::sec1::ToSec1Point};
+use k256::{
+    ecdsa::{Signature, SigningKey, VerifyingKey, signature::hazmat::PrehashVerifier},
+    elliptic_curve::sec1::ToSec1Point,
+};
 
 use super::{
     check::{Fault, Pinned, check_rate},
@@ -18,6 +21,9 @@ use crate::{
     money::BaseUnits,
     payout::{sighash::Digests, spend::Lock},
 };
+
+/// The type of signatures that cover the whole transaction.
+const ALL: u8 = 1;
 
 /// A transaction before its signatures, and the outputs that it spends.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,10 +65,8 @@ pub(super) fn bare(
     inputs: &[Input],
     pinned: &Pinned,
 ) -> Result<bitcoin::Transaction, Fault> {
-    let sequence = match planned.network.family() {
-        Family::Bitcoin => Sequence::ENABLE_RBF_NO_LOCKTIME,
-        _ => Sequence::MAX,
-    };
+    let is_replaceable = planned.network.family() == Family::Bitcoin;
+    let sequence = if is_replaceable { Sequence::ENABLE_RBF_NO_LOCKTIME } else { Sequence::MAX };
     let script = address::script_of(planned.network, pinned.realm, &planned.to);
     let script = script.ok_or(Fault::OtherKind)?;
     let input = |input: &Input| {
@@ -140,7 +144,6 @@ pub(super) fn sign(unsigned: &Unsigned, keys: &[SigningKey]) -> Option<bitcoin::
 
 /// DER, with a low S, and the type that covers the whole transaction.
 fn signature(key: &SigningKey, digest: &[u8; 32]) -> Vec<u8> {
-    const ALL: u8 = 1;
     let (signature, _) = key.sign_prehash_recoverable(digest);
     let mut bytes = signature.normalize_s().to_der().as_bytes().to_vec();
     bytes.push(ALL);
@@ -155,4 +158,50 @@ pub(super) fn is_of(signed: &bitcoin::Transaction, bare: &bitcoin::Transaction) 
         input.witness = Witness::new();
     }
     stripped == *bare
+}
+
+/// The first input that the key of its output has not signed. Read by hand and compared with the
+/// form that [`sign`] makes, which is the one that nodes relay.
+pub(super) fn first_unsigned(signed: &bitcoin::Transaction, unsigned: &Unsigned) -> Option<usize> {
+    let mut digests = Digests::of(&unsigned.transaction);
+    let mut is_signed = |n: usize, input: &TxIn| {
+        let spent = unsigned.spent.get(n)?;
+        let lock = Lock::of_script(spent.script_pubkey.as_bytes())?;
+        let (signature, public) = unlocking(lock, input)?;
+        let own = match lock {
+            Lock::Witness => ScriptBuf::new_p2wpkh(&public.wpubkey_hash()),
+            Lock::Legacy => ScriptBuf::new_p2pkh(&public.pubkey_hash()),
+        };
+        if own != spent.script_pubkey {
+            return None;
+        }
+        let key = VerifyingKey::from_sec1_bytes(&public.to_bytes()).ok()?;
+        key.verify_prehash(&digests.digest(n, spent)?, &signature).ok()
+    };
+    (0..signed.input.len())
+        .find(|n| signed.input.get(*n).and_then(|input| is_signed(*n, input)).is_none())
+}
+
+/// The signature and the key of an input, if it has these alone.
+fn unlocking(lock: Lock, input: &TxIn) -> Option<(Signature, bitcoin::CompressedPublicKey)> {
+    let (signature, public) = match lock {
+        Lock::Witness if input.script_sig.is_empty() && input.witness.len() == 2 => {
+            (input.witness.nth(0)?.to_vec(), input.witness.nth(1)?.to_vec())
+        }
+        Lock::Legacy if input.witness.is_empty() => {
+            let mut pushes = input.script_sig.instructions_minimal();
+            let mut push = || Some(pushes.next()?.ok()?.push_bytes()?.as_bytes().to_vec());
+            let both = (push()?, push()?);
+            if pushes.next().is_some() {
+                return None;
+            }
+            both
+        }
+        Lock::Witness | Lock::Legacy => return None,
+    };
+    let (kind, der) = signature.split_last()?;
+    let read = Signature::from_der(der).ok()?;
+    let is_relayed = *kind == ALL && read.normalize_s() == read && read.to_der().as_bytes() == der;
+    let public = bitcoin::CompressedPublicKey::from_slice(&public).ok()?;
+    is_relayed.then_some((read, public))
 }

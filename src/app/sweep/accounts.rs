@@ -2,15 +2,14 @@
 //! then the coins that are left. A token that knows authorizations leaves an address without coins,
 //! too: the wallet that pays for gas carries it out.
 
-use std::collections::BTreeMap;
+use std::{cmp::Reverse, collections::BTreeMap};
 
 use rust_decimal::Decimal;
-use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::{
     SweepError,
-    plan::{Found, Reason},
+    plan::{Found, LOOKED_MAX, Reason},
     plan_index,
 };
 use crate::{
@@ -20,7 +19,7 @@ use crate::{
         address::match_key,
         catalogue::{Catalogue, Currency},
     },
-    chain::pay::{Call, Work},
+    chain::pay::{Call, EvmPayer, Work},
     money::BaseUnits,
     payout::{
         coins,
@@ -36,7 +35,7 @@ use crate::{
         },
     },
     sweep::{
-        self,
+        authorized,
         check::{self, Pinned},
         plan::{Account, Authorization, From, Transaction},
         worth::{is_worth, is_worth_usd},
@@ -46,6 +45,10 @@ use crate::{
 
 /// A rollup's fee for data may rise until the transaction is mined, and no signature bounds it.
 const DATA_MARGIN: u128 = 2;
+/// Gas of a transfer of coins to an address without code; no transaction takes less.
+const PLAIN_GAS: u64 = 21_000;
+/// Authorizations of one token and address: one for each time that it was collected there.
+const NUMBERS_MAX: u32 = 1_000;
 
 /// Parts that every transaction of the network has in common.
 struct Terms<'a> {
@@ -58,6 +61,8 @@ struct Terms<'a> {
     pinned: &'a Pinned,
     chain_id: u64,
     fee: Fee,
+    /// The newest block, which has no transaction that is not signed yet.
+    head: u64,
 }
 
 impl Terms<'_> {
@@ -90,16 +95,18 @@ pub(super) async fn plan(
     gateway: &Gateway,
     pinned: &Pinned,
     (network, payers): (Network, &Payers),
-    limit: i64,
+    limit: usize,
 ) -> Result<Found, SweepError> {
     let coin = Catalogue::get().native(network);
     let mut found = Found::default();
     let mut connection = gateway.db.connection().await?;
-    let holdings = candidates::holdings(&mut connection, network, &coin.token_id(), limit).await?;
+    let holdings =
+        candidates::holdings(&mut connection, network, &coin.token_id(), LOOKED_MAX).await?;
     drop(connection);
     if holdings.is_empty() {
         return Ok(found);
     }
+    let head = payers.payer.head().await?.ok_or(SweepError::NoNode(network))?;
     let fee = payers.payer.fee().await?.unwrap_or_else(|| Fee::of(0));
     let Some(chain_id) = pinned.chain_id else { return Err(SweepError::NoNode(network)) };
     if fee.rate > pinned.fee_rate_max {
@@ -109,16 +116,47 @@ pub(super) async fn plan(
         return Ok(found);
     }
     let coin_price = gateway.sweep_price(&coin.token_id()).await?;
-    let terms = Terms { gateway, payers, network, coin, coin_price, pinned, chain_id, fee };
-    let mut by_account: BTreeMap<i64, Vec<&Holding>> = BTreeMap::new();
-    for holding in &holdings {
-        by_account.entry(holding.place.index).or_default().push(holding);
-    }
+    let terms = Terms { gateway, payers, network, coin, coin_price, pinned, chain_id, fee, head };
     let mut gas_payer = gas_payer(&terms).await?;
-    for held in by_account.values() {
+    for held in &by_size(&holdings) {
+        // What is left out takes no room: tokens without gas would keep all others from any plan.
+        if held.iter().all(|holding| found.planned(&holding.token_id) >= limit) {
+            continue;
+        }
+        let place = held.first().map(|holding| &holding.place);
+        if let Some(place) = place.filter(|place| !gateway.has_key_of(network, place)) {
+            for holding in held {
+                let named = (place.address.as_str(), holding.amount);
+                found.skip_named(&holding.token_id, Reason::OtherKey, named);
+            }
+            continue;
+        }
         plan_account(&terms, held, &mut gas_payer, &mut found).await?;
     }
     Ok(found)
+}
+
+/// The holdings of each account; those with the largest amount of any asset come first.
+fn by_size(holdings: &[Holding]) -> Vec<Vec<&Holding>> {
+    let mut by_asset: BTreeMap<&str, Vec<&Holding>> = BTreeMap::new();
+    let mut by_account: BTreeMap<i64, (usize, Vec<&Holding>)> = BTreeMap::new();
+    for holding in holdings {
+        by_asset.entry(&holding.token_id).or_default().push(holding);
+        let account = by_account.entry(holding.place.index).or_insert((usize::MAX, Vec::new()));
+        account.1.push(holding);
+    }
+    for mut of_asset in by_asset.into_values() {
+        of_asset.sort_by_key(|holding| (Reverse(holding.amount), holding.place.index));
+        for (rank, holding) in of_asset.into_iter().enumerate() {
+            if let Some((best, _)) = by_account.get_mut(&holding.place.index) {
+                *best = rank.min(*best);
+            }
+        }
+    }
+    let mut accounts: Vec<_> = by_account.into_values().collect();
+    // Stable: of equal ranks the lower index comes first.
+    accounts.sort_by_key(|(best, _)| *best);
+    accounts.into_iter().map(|(_, held)| held).collect()
 }
 
 /// The wallet that pays for gas, if one is set and nothing of it is under way.
@@ -143,6 +181,13 @@ async fn plan_account(
     found: &mut Found,
 ) -> Result<(), SweepError> {
     let Some(place) = held.first().map(|holding| &holding.place) else { return Ok(()) };
+    let coin = terms.coin.token_id();
+    if let Some(reason) = stays(terms, held, gas_payer.is_some()) {
+        for holding in held {
+            found.skip(&holding.token_id, reason, holding.amount);
+        }
+        return Ok(());
+    }
     let key = match_key(terms.network.family(), &place.address);
     let account = terms.payers.payer.account(&key, None).await?;
     if account.chain_id != terms.chain_id || account.used_nonces != account.next_nonce {
@@ -151,7 +196,6 @@ async fn plan_account(
         }
         return Ok(());
     }
-    let coin = terms.coin.token_id();
     let booked = held.iter().find(|holding| holding.token_id == coin);
     let booked = booked.map_or(BaseUnits::ZERO, |holding| holding.amount);
     // Only booked coins pay for gas: the ledger knows of no others.
@@ -175,6 +219,24 @@ async fn plan_account(
         found.skip(&coin, reason, left);
     }
     Ok(())
+}
+
+/// The reason why all of an account stays, where the rows alone say so. There may be thousands of
+/// these accounts, and each question takes as long as the node is away.
+fn stays(terms: &Terms<'_>, held: &[&Holding], has_gas_payer: bool) -> Option<Reason> {
+    let coin = terms.coin.token_id();
+    let authorized = x402::token_of(terms.network).map(Currency::token_id);
+    let may_move = |holding: &&Holding| {
+        holding.token_id == coin || has_gas_payer && Some(&holding.token_id) == authorized.as_ref()
+    };
+    if !held.iter().any(may_move) {
+        return Some(Reason::NoGas);
+    }
+    let [alone] = held else { return None };
+    let least = terms.cost(PLAIN_GAS);
+    let is_dust =
+        alone.token_id == coin && !is_worth(least, alone.amount, terms.pinned.fee_percent_max);
+    is_dust.then_some(Reason::Dear)
 }
 
 async fn plan_token(
@@ -201,6 +263,9 @@ async fn plan_token(
         Err(reason) => return Ok(Err(reason)),
     };
     let cost = terms.cost(gas);
+    if cost > terms.pinned.token_fee_max {
+        return Ok(Err(Reason::TokenFee));
+    }
     if let Err(reason) = is_worth_gas(terms, (currency, amount), cost).await? {
         return Ok(Err(reason));
     }
@@ -244,6 +309,9 @@ async fn plan_authorized(
     let account = terms.payers.payer.account(&spender.key, Some(contract)).await?;
     let amount = holding.amount.min(account.tokens);
     let cost = terms.cost(x402::call::GAS_MAX);
+    if cost > terms.pinned.token_fee_max {
+        return Ok(Err(Reason::TokenFee));
+    }
     if let Err(reason) = is_worth_gas(terms, (currency, amount), cost).await? {
         return Ok(Err(reason));
     }
@@ -251,12 +319,16 @@ async fn plan_authorized(
     let Some((name, version)) = node.domain(&contract).await? else {
         return Ok(Err(Reason::NoGas));
     };
+    let holder = address_bytes(&spender.key).ok_or(SweepError::NoNode(terms.network))?;
+    let Some(number) = next_number(node, terms.chain_id, &contract, &holder).await? else {
+        return Ok(Err(Reason::Refused));
+    };
     let from = Authorization {
         address: spender.place.address.clone(),
         index: plan_index(spender.place)?,
         name,
         version,
-        nonce: hex::encode(Sha256::digest(sweep::plan_id())),
+        number,
         gas_payer: account_of(terms, (&payer.address, 0), payer.nonce, x402::call::GAS_MAX),
     };
     let moved = Moved { currency, amount, fee_max: cost, holder: spender.place };
@@ -265,6 +337,23 @@ async fn plan_authorized(
     payer.nonce += 1;
     payer.coins = left;
     Ok(Ok(()))
+}
+
+/// The number of the first authorization that the token has not taken; `None` beyond any number
+/// that is in use.
+async fn next_number(
+    node: &EvmPayer,
+    chain_id: u64,
+    token: &[u8; 20],
+    holder: &[u8; 20],
+) -> Result<Option<u32>, SweepError> {
+    for number in 0..NUMBERS_MAX {
+        let nonce = authorized::nonce(chain_id, token, holder, number);
+        if !node.is_used(token, holder, &nonce).await? {
+            return Ok(Some(number));
+        }
+    }
+    Ok(None)
 }
 
 async fn plan_coins(
@@ -373,7 +462,7 @@ fn store(
         recipient: planned.to.clone(),
         amount: moved.amount,
         fee_max: moved.fee_max,
-        begin: coins::Place::default(),
+        begin: coins::Place { height: terms.head, ..coins::Place::default() },
         coins: vec![coin],
     };
     found.drafts.push((planned, row));

@@ -7,6 +7,7 @@ mod outputs;
 mod plan;
 mod read;
 mod send;
+mod stranger;
 
 pub use plan::{Planned, Reason, Skipped};
 pub use read::Status;
@@ -36,6 +37,11 @@ pub enum SweepError {
         "treasury.{0} is a deposit address of this installation: what arrives there is a payment"
     )]
     OwnAddress(Network),
+    #[error(
+        "treasury.{network} is the address number {index} of {whose}, which is ours: set an address of \
+         another wallet"
+    )]
+    OwnKey { network: Network, whose: String, index: u32 },
     #[error("another plan has one of these coins; gatewayctl sweep status shows it")]
     Taken,
     #[error("there is no plan {0:?}")]

@@ -7,19 +7,25 @@ use uuid::Uuid;
 use super::{SweepError, accounts, outputs};
 use crate::{
     app::Gateway,
-    asset::{Network, address::match_key, catalogue::Catalogue},
+    asset::{Family, Network, address::match_key, catalogue::Catalogue},
     chain::pay::Payer,
     fail_point::fail_point,
     money::BaseUnits,
     storage::{
         StorageError,
-        sweeps::{self, NewTransaction, candidates},
+        sweeps::{
+            self, NewTransaction,
+            candidates::{self, Place},
+        },
     },
     sweep::{
-        self, check,
+        self, check, own,
         plan::{Plan, Transaction},
     },
 };
+
+/// Outputs, or accounts of each asset, that a plan looks at on a network.
+pub(super) const LOOKED_MAX: i64 = 5_000;
 
 /// A plan that is stored, and the amounts that it leaves where they are.
 #[derive(Debug, Clone)]
@@ -40,6 +46,8 @@ pub struct Skipped {
     /// Addresses or outputs; not known of invoices that are open.
     pub places: usize,
     pub amount: BaseUnits,
+    /// Outputs (`txid:n`) or addresses, where a person must do something about each.
+    pub named: Vec<String>,
 }
 
 /// Reason why something stays where it is.
@@ -53,7 +61,10 @@ pub enum Reason {
     Gone,
     Open,
     FeeRate,
+    TokenFee,
     Refused,
+    OtherKey,
+    Unproved,
 }
 
 impl Reason {
@@ -68,6 +79,11 @@ impl Reason {
             Self::Gone => "is spent, or its block is gone",
             Self::Open => "its invoice is open or still watched",
             Self::FeeRate => "the network asks for more than chains.*.fee_rate_max",
+            Self::TokenFee => "costs more than treasury.token_fee_max",
+            Self::OtherKey => "is at an address of another key than the configured one",
+            Self::Unproved => {
+                "came by a transaction that cannot be proved, such as a peg-out of MWEB"
+            }
             Self::Refused => "the token or the treasury's address refuses the transfer",
         }
     }
@@ -77,23 +93,48 @@ impl Reason {
 #[derive(Default)]
 pub(super) struct Found {
     pub drafts: Vec<(Transaction, NewTransaction)>,
-    skipped: BTreeMap<(String, Reason), (usize, BaseUnits)>,
+    skipped: BTreeMap<(String, Reason), Sum>,
+}
+
+#[derive(Default)]
+struct Sum {
+    places: usize,
+    amount: BaseUnits,
+    named: Vec<String>,
 }
 
 impl Found {
+    /// Transactions that move this asset.
+    pub fn planned(&self, asset: &str) -> usize {
+        self.drafts.iter().filter(|(planned, _)| planned.asset == asset).count()
+    }
+
     pub fn skip(&mut self, asset: &str, reason: Reason, amount: BaseUnits) {
         self.skip_all(asset, reason, (1, amount));
     }
 
-    fn skip_all(&mut self, asset: &str, reason: Reason, (count, amount): (usize, BaseUnits)) {
+    /// As [`Self::skip`], with the name of the place for a person.
+    pub fn skip_named(&mut self, asset: &str, reason: Reason, (name, amount): (&str, BaseUnits)) {
+        self.skip_all(asset, reason, (1, amount)).named.push(name.to_owned());
+    }
+
+    fn skip_all(
+        &mut self,
+        asset: &str,
+        reason: Reason,
+        (count, amount): (usize, BaseUnits),
+    ) -> &mut Sum {
         let sum = self.skipped.entry((asset.to_owned(), reason)).or_default();
-        *sum = (sum.0 + count, sum.1.saturating_add(amount));
+        sum.places += count;
+        sum.amount = sum.amount.saturating_add(amount);
+        sum
     }
 }
 
 impl Gateway {
-    /// Plans the collection on these networks, up to `limit` outputs, or accounts for each asset,
-    /// on each of them. `None` as the plan if there is nothing.
+    /// Plans the collection on these networks: the largest amounts, up to `limit` outputs, or
+    /// accounts for each asset, on each of them. What is left out does not count. `None` as the
+    /// plan if there is nothing.
     ///
     /// # Errors
     /// If a network has no address of the treasury or no node, or another plan is made at the same
@@ -101,7 +142,7 @@ impl Gateway {
     pub async fn plan_sweep(
         &self,
         networks: &[Network],
-        limit: i64,
+        limit: usize,
     ) -> Result<(Option<Planned>, Vec<Skipped>), SweepError> {
         let (mut transactions, mut rows, mut skipped) = (Vec::new(), Vec::new(), Vec::new());
         for network in networks {
@@ -109,8 +150,9 @@ impl Gateway {
             let (planned, new): (Vec<_>, Vec<_>) = found.drafts.into_iter().unzip();
             transactions.extend(planned);
             rows.extend(new);
-            skipped.extend(found.skipped.into_iter().map(|((asset, reason), (places, amount))| {
-                Skipped { network: *network, asset, reason, places, amount }
+            skipped.extend(found.skipped.into_iter().map(|((asset, reason), sum)| {
+                let Sum { places, amount, named } = sum;
+                Skipped { network: *network, asset, reason, places, amount, named }
             }));
         }
         if transactions.is_empty() {
@@ -124,13 +166,17 @@ impl Gateway {
         Ok((Some(Planned { plan, text, skipped: skipped.clone() }), skipped))
     }
 
-    async fn plan_network(&self, network: Network, limit: i64) -> Result<Found, SweepError> {
+    async fn plan_network(&self, network: Network, limit: usize) -> Result<Found, SweepError> {
         let pinned = self.config.pinned(network)?;
         let payers = self.sweepers(network)?;
         let mut connection = self.db.connection().await?;
         let key = match_key(network.family(), &pinned.treasury);
         if candidates::is_deposit_address(&mut connection, network, &key).await? {
             return Err(SweepError::OwnAddress(network));
+        }
+        let highest = candidates::highest_index(&mut connection, network).await?;
+        if let Some((whose, index)) = self.own_key(network, &pinned.treasury, highest) {
+            return Err(SweepError::OwnKey { network, whose, index });
         }
         let kept = candidates::kept_back(&mut connection, network).await?;
         drop(connection);
@@ -143,6 +189,34 @@ impl Gateway {
             found.skip_all(&asset, Reason::Open, (0, amount));
         }
         Ok(found)
+    }
+
+    /// The setting of ours whose key an address belongs to, and its index there.
+    fn own_key(&self, network: Network, treasury: &str, highest: u32) -> Option<(String, u32)> {
+        let family = network.family();
+        let evm = |key| Some(key).filter(|_| family == Family::Evm).and_then(Option::as_ref);
+        let accounts = [
+            (format!("addresses.{}", family.name()), self.account_keys.get(&family)),
+            (format!("payouts.accounts.{}", family.name()), self.payout_keys.get(&family)),
+            ("payouts.accounts.gas".to_owned(), evm(&self.gas_key)),
+            ("x402.account".to_owned(), evm(&self.x402_key)),
+        ];
+        let gas_payer = self.config.gas_payer().filter(|_| family == Family::Evm);
+        if gas_payer.is_some_and(|own| match_key(family, own) == match_key(family, treasury)) {
+            return Some(("treasury.gas_payer".to_owned(), 0));
+        }
+        accounts.into_iter().find_map(|(whose, key)| {
+            own::index_of(key?, family, treasury, highest).map(|index| (whose, index))
+        })
+    }
+
+    /// Returns true if the machine that signs has the key of an address, as far as the public keys
+    /// here tell: one of an earlier seed would have it refuse the whole plan.
+    pub(super) fn has_key_of(&self, network: Network, place: &Place) -> bool {
+        let family = network.family();
+        let index = u32::try_from(place.index).ok();
+        let own = index.and_then(|index| self.account_keys.get(&family)?.address(index).ok());
+        own.is_some_and(|own| match_key(family, &own) == match_key(family, &place.address))
     }
 
     async fn store_sweep(

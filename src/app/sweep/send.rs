@@ -163,7 +163,7 @@ impl Gateway {
                 Ok(())
             }
             Move::Succeeded | Move::Failed | Move::Alarm => {
-                Ok(self.end_sweep(transaction, standing).await?)
+                self.end_sweep(transaction, standing, (payers, required)).await
             }
         }
     }
@@ -174,7 +174,7 @@ fn is_same(stored: &[TransactionRow], sound: &[Sound]) -> bool {
     stored.eq(sound.iter().map(|one| Some(one.raw.as_slice())))
 }
 
-fn wanted(transaction: &TransactionRow) -> Wanted {
+pub(super) fn wanted(transaction: &TransactionRow) -> Wanted {
     Wanted {
         sender: transaction.sender.clone().unwrap_or_default(),
         nonce: transaction.nonce.and_then(|nonce| nonce.try_into().ok()).unwrap_or(u64::MAX),

@@ -8,9 +8,8 @@ use gateway::{
         Gateway,
         sweep::{Planned, Progress, Skipped},
     },
-    asset::{Network, catalogue::Catalogue},
+    asset::Network,
     config::ChainSourceKind,
-    money::BaseUnits,
     sweep::is_plan_id,
 };
 use serde_json::{Value, json};
@@ -19,7 +18,8 @@ use crate::{
     failure::wrong_usage,
     network, open,
     render::{self, Answer, Cell},
-    sweep_files, sweep_shown,
+    sweep_files,
+    sweep_shown::{self, decimal},
     sweep_sign::{GasPayer, Sign},
     sweep_words,
 };
@@ -56,9 +56,9 @@ pub struct Plan {
     /// A network; repeat it for more. Without it, all with a node and an address of the treasury
     #[arg(long = "network", value_name = "NET", hide_possible_values = true, value_parser = network::parser())]
     networks: Vec<Network>,
-    /// Most outputs, or accounts of each asset, of a network; the largest come first
-    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(i64).range(1..=5_000))]
-    limit: i64,
+    /// Most outputs, or accounts of each asset, to take on a network; the largest first
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u16).range(1..=5_000))]
+    limit: u16,
     /// Write the file of this stored plan again, and plan nothing
     #[arg(long, value_name = "ID", conflicts_with_all = ["networks", "limit"])]
     again: Option<String>,
@@ -122,7 +122,7 @@ impl Plan {
             return Ok(Answer::new(json, format!("{id} is written to {}.", self.out.display())));
         }
         let networks = if self.networks.is_empty() { followed(gateway)? } else { self.networks };
-        let (planned, skipped) = gateway.plan_sweep(&networks, self.limit).await?;
+        let (planned, skipped) = gateway.plan_sweep(&networks, self.limit.into()).await?;
         let Some(planned) = planned else {
             let json =
                 json!({ "plan_id": null, "transactions": [], "skipped": skipped_json(&skipped) });
@@ -175,6 +175,7 @@ fn skipped_json(skipped: &[Skipped]) -> Value {
         json!({
             "network": one.network.name(), "asset": one.asset, "places": one.places,
             "amount": decimal(&one.asset, one.amount), "reason": one.reason.text(),
+            "named": one.named,
         })
     };
     skipped.iter().map(row).collect()
@@ -188,17 +189,19 @@ fn skipped_text(skipped: &[Skipped]) -> String {
         vec![
             Cell::from(&one.asset),
             decimal(&one.asset, one.amount).into(),
+            if one.places == 0 { "-".into() } else { one.places.to_string().into() },
             one.reason.text().into(),
         ]
     });
-    let table = render::table(&["stays", "amount", "because it"], &rows.collect::<Vec<_>>());
-    format!("\n{table}")
-}
-
-/// An amount as people read it; base units of an asset that the catalogue no longer has.
-pub fn decimal(token_id: &str, amount: BaseUnits) -> String {
-    let decimals = Catalogue::get().by_token_id(token_id).map_or(0, |one| u32::from(one.decimals));
-    amount.to_decimal(decimals)
+    let mut text = String::from("\n");
+    text += &render::table(&["stays", "amount", "places", "because it"], &rows.collect::<Vec<_>>());
+    for one in skipped.iter().filter(|one| !one.named.is_empty()) {
+        text += &format!("\nThis {} {}:\n", one.asset, one.reason.text());
+        for name in &one.named {
+            text += &format!("  {}\n", render::clean(name, render::Lines::Join));
+        }
+    }
+    text
 }
 
 impl Send {

@@ -12,10 +12,13 @@ use gateway::{
 };
 use serde_json::{Value, json};
 
-use crate::{
-    render::{self, Cell, Tone},
-    sweep::decimal,
-};
+use crate::render::{self, Cell, Tone};
+
+/// An amount as people read it; base units of an asset that the catalogue no longer has.
+pub fn decimal(token_id: &str, amount: BaseUnits) -> String {
+    let decimals = Catalogue::get().by_token_id(token_id).map_or(0, |one| u32::from(one.decimals));
+    amount.to_decimal(decimals)
+}
 
 /// Every transaction, for scripts.
 pub fn transactions(plan: &Plan) -> Value {
@@ -29,28 +32,38 @@ pub fn transactions(plan: &Plan) -> Value {
     plan.transactions.iter().map(row).collect()
 }
 
+#[derive(Default)]
+struct Sum {
+    coin: String,
+    count: usize,
+    arrives: BaseUnits,
+    fee: BaseUnits,
+}
+
 /// Sums by asset and destination, which a person compares before signing.
 pub fn totals(plan: &Plan) -> String {
-    let mut sums: BTreeMap<(&str, &str), (usize, BaseUnits, BaseUnits, String)> = BTreeMap::new();
+    let mut sums: BTreeMap<(&str, &str), Sum> = BTreeMap::new();
     for one in &plan.transactions {
-        let coin = Catalogue::get().native(one.network).token_id();
-        let zero = || (0, BaseUnits::ZERO, BaseUnits::ZERO, coin);
-        let sum = sums.entry((one.asset.as_str(), one.to.as_str())).or_insert_with(zero);
-        sum.0 += 1;
-        sum.1 = sum.1.saturating_add(one.amount);
-        sum.2 = sum.2.saturating_add(one.fee_max);
+        let sum = sums.entry((one.asset.as_str(), one.to.as_str())).or_default();
+        sum.coin = Catalogue::get().native(one.network).token_id();
+        sum.count += 1;
+        sum.arrives = sum.arrives.saturating_add(one.amount);
+        sum.fee = sum.fee.saturating_add(one.fee_max);
     }
-    let rows = sums.into_iter().map(|((asset, to), (count, amount, fee, coin))| {
+    let rows = sums.into_iter().map(|((asset, to), Sum { coin, count, arrives, fee })| {
+        // The fee of a token is paid in the network's coin, beside it.
+        let inputs = if asset == coin { arrives.saturating_add(fee) } else { arrives };
         vec![
             Cell::from(asset),
             count.to_string().into(),
-            decimal(asset, amount).into(),
+            decimal(asset, inputs).into(),
             format!("{} {}", decimal(&coin, fee), coin.split('@').next().unwrap_or_default())
                 .into(),
+            decimal(asset, arrives).into(),
             Cell::from(to),
         ]
     });
-    let heading = ["asset", "transactions", "amount", "fee at most", "to"];
+    let heading = ["asset", "transactions", "inputs", "fee at most", "arrives", "to"];
     render::table(&heading, &rows.collect::<Vec<_>>())
 }
 

@@ -22,12 +22,16 @@ pub const SIGN: &str = "\
 Step 2 of 3, on the machine with the seed; it needs no server and no network. The 24 words are read from stdin,
 or the seed from invoices.seed. It refuses the whole plan if one transaction goes to any address but that of
 section treasury of the settings on this machine, costs more than these allow (chains.*.fee_rate_max,
-treasury.fee_percent_max), or takes what the seed does not own. Set that section here by hand: a copy of the
-other machine's file proves nothing. The same plan and seed give the same bytes.
+treasury.fee_percent_max, treasury.token_fee_max), or takes what the seed does not own. Set that section here by
+hand: a copy of the other machine's file proves nothing. The same plan and seed give the same bytes.
+
+Before anything is signed it shows for each asset what is taken, the most that the network keeps, and where the
+rest goes, and asks. Without a terminal it signs only with --yes.
 
 Examples:
   gatewayctl sweep sign monday.plan --out monday.signed
   gatewayctl sweep sign monday.plan --seed-file keys/invoices.seed --out monday.signed
+  gatewayctl sweep sign monday.plan --seed-file keys/invoices.seed --yes --out monday.signed
 
 Environment:
   GATEWAY_CONFIG         the settings of this machine, with section treasury

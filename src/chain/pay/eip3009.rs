@@ -2,6 +2,7 @@
 //! transaction that carries an authorization out.
 
 use k256::ecdsa::SigningKey;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
@@ -17,6 +18,22 @@ use crate::{
 };
 
 const CODE: &str = "eth_getCode";
+const LOGS: &str = "eth_getLogs";
+/// `AuthorizationUsed(address,bytes32)` of EIP-3009.
+const USED_TOPIC: &str = "0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5";
+/// Blocks of one question: public nodes refuse many more.
+const LOG_BLOCKS: u64 = 1_000;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct UsedLog<'a> {
+    address: &'a str,
+    #[serde(borrow)]
+    topics: Vec<&'a str>,
+    transaction_hash: &'a str,
+    #[serde(default)]
+    removed: bool,
+}
 
 /// A payer as the token knows him, and whether his word is a contract's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,6 +141,48 @@ impl EvmPayer {
         Ok(!state.is_zero())
     }
 
+    /// The transaction that used a nonce of a payer in the blocks from `first` up to `last`, the
+    /// newest read first; `None` if the node knows no log of it. A log alone proves nothing: what
+    /// that transaction moved is read from its receipt.
+    pub async fn used_by(
+        &self,
+        (token, payer): (&[u8; 20], &[u8; 20]),
+        nonce: &Word,
+        (first, last): (u64, u64),
+    ) -> Result<Option<String>, ChainError> {
+        let topics = [
+            USED_TOPIC.to_owned(),
+            format!("0x{:0>64}", hex::encode(payer)),
+            format!("0x{}", hex::encode(nonce.bytes())),
+        ];
+        let mut to = last;
+        loop {
+            let from = first.max(to.saturating_sub(LOG_BLOCKS - 1));
+            let range = json!({
+                "address": spelt(token),
+                "topics": topics,
+                "fromBlock": format!("{from:#x}"),
+                "toBlock": format!("{to:#x}"),
+            });
+            let result = self.rpc.call(LOGS, json!([range])).await?;
+            let logs: Vec<UsedLog> = self.rpc.read(LOGS, &result)?;
+            let is_it = |log: &&UsedLog| {
+                let names = |(topic, wanted): (&&str, &String)| topic.eq_ignore_ascii_case(wanted);
+                !log.removed
+                    && log.address.eq_ignore_ascii_case(&spelt(token))
+                    && log.topics.len() == topics.len()
+                    && log.topics.iter().zip(&topics).all(names)
+            };
+            if let Some(log) = logs.iter().find(is_it) {
+                return Ok(Some(log.transaction_hash.to_ascii_lowercase()));
+            }
+            if from <= first {
+                return Ok(None);
+            }
+            to = from - 1;
+        }
+    }
+
     /// Returns whether the contract at a payer's address takes `signature` for his, as the token
     /// asks it (EIP-1271). One that needs more gas than any wallet does has not answered.
     pub async fn contract_signed(
@@ -181,4 +240,17 @@ impl EvmPayer {
 
 fn spelt(address: &[u8; 20]) -> String {
     format!("0x{}", hex::encode(address))
+}
+
+#[cfg(test)]
+mod tests {
+    use sha3::{Digest, Keccak256};
+
+    use super::USED_TOPIC;
+
+    #[test]
+    fn the_log_of_a_used_nonce_is_the_standard_s() {
+        let topic = Keccak256::digest("AuthorizationUsed(address,bytes32)");
+        assert_eq!(format!("0x{}", hex::encode(topic)), USED_TOPIC);
+    }
 }

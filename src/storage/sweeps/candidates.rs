@@ -167,6 +167,21 @@ pub async fn is_deposit_address(
     Ok(found)
 }
 
+/// The highest index of a family's addresses that was given out. Index:
+/// `deposit_address_index_unique`.
+pub async fn highest_index(
+    connection: &mut PgConnection,
+    network: Network,
+) -> Result<u32, StorageError> {
+    let highest = sqlx::query_scalar!(
+        "select max(derivation_index) from deposit_address where family = $1",
+        network.family().name()
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(u32::try_from(highest.unwrap_or(0)).unwrap_or(u32::MAX))
+}
+
 /// True if transactions of an account wait for their end.
 pub async fn is_under_way(
     connection: &mut PgConnection,

@@ -195,6 +195,8 @@ pub struct TransactionRow {
     pub fee: Option<BaseUnits>,
     pub error: Option<String>,
     pub ended_at: Option<DateTime<Utc>>,
+    /// A block that was made before its bytes were, or a later one in which it is not.
+    pub search_height: i64,
 }
 
 /// The transactions of a plan in its order.
@@ -207,7 +209,7 @@ pub async fn transactions(
         r#"
         select id, position, network as "network: _", token_id, sender, nonce, relayed, recipient, amount as "amount: _",
                fee_max as "fee_max: _", state as "state: _", raw, tx_hash,
-               extract(epoch from now() - sent_at)::bigint as sent_for_seconds, height, fee as "fee: _", error, ended_at
+               extract(epoch from now() - sent_at)::bigint as sent_for_seconds, height, fee as "fee: _", error, ended_at, search_height
         from sweep_transaction
         where sweep_id = $1
         order by position

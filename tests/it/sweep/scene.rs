@@ -38,7 +38,6 @@ pub struct Scene {
     pub paying: Paying,
     pub node: Node,
     pub network: Network,
-    pub treasury: String,
     /// Where the database and the node are.
     pub ctl: Ctl,
     /// Where the words are: no server, and settings of its own.
@@ -85,9 +84,10 @@ pub async fn on_regtest<F: Future<Output = ()>>(network: Network, test: impl FnO
 /// An address of the test network whose key nobody has, spelt as the gateway spells it.
 fn nobody(network: Network) -> String {
     let owner = hex::encode(rand::random::<[u8; 20]>());
-    let script = match network {
-        Network::Dogecoin => format!("76a914{owner}88ac"),
-        _ => format!("0014{owner}"),
+    let script = if network == Network::Dogecoin {
+        format!("76a914{owner}88ac")
+    } else {
+        format!("0014{owner}")
     };
     let script = hex::decode(script).unwrap();
     gateway::asset::address::of_script(network, Realm::Regtest, &script).unwrap()
@@ -123,7 +123,7 @@ async fn with_scene<F: Future<Output = ()>>(
             }
         }
         let scratch = Scratch::new();
-        test(Scene { paying, node, network, treasury, ctl, cold, scratch }).await;
+        test(Scene { paying, node, network, ctl, cold, scratch }).await;
     })
     .await;
 }
@@ -202,9 +202,13 @@ impl Scene {
     }
 
     pub async fn plan(&self) -> (Value, String) {
+        self.plan_with(&[]).await
+    }
+
+    pub async fn plan_with(&self, more: &[&str]) -> (Value, String) {
         let file = self.file("plan");
         let arguments = ["sweep", "plan", "--network", self.network.name(), "--out", &file];
-        (self.ctl.json(&arguments).await, file)
+        (self.ctl.json(&[&arguments[..], more].concat()).await, file)
     }
 
     /// The wallet that pays for gas, with some coins; set where plans are made.
@@ -223,7 +227,7 @@ impl Scene {
     }
 
     pub async fn signed_by(&self, cold: &Ctl, plan: &str, file: &str) -> Ran {
-        cold.run_with_input(&["sweep", "sign", plan, "--out", file], WORDS).await
+        cold.run_with_input(&["sweep", "sign", plan, "--yes", "--out", file], WORDS).await
     }
 
     /// Mines and looks until a plan has ended; its status.
@@ -275,7 +279,16 @@ impl Scene {
         query.fetch_one(&mut self.stack.database.connect().await).await.unwrap()
     }
 
-    /// Nothing is booked twice, and the comparison of balances finds no difference.
+    pub async fn execute(&self, statement: &str) {
+        let mut connection = self.stack.database.connect().await;
+        sqlx::query(sqlx::AssertSqlSafe(statement.to_owned()))
+            .execute(&mut connection)
+            .await
+            .unwrap();
+    }
+
+    /// Nothing is booked twice, the comparison of balances finds no difference, and the ledger
+    /// agrees with the rows.
     pub async fn is_sound(&self) {
         let twice = "select count(*) from (select source from ledger_entry where kind = 'sweep' \
                      group by source having count(*) > 1) as twice";
@@ -289,6 +302,8 @@ impl Scene {
             .await;
         }
         assert_eq!(self.ctl.json(&["balances", "list"]).await, json!([]));
+        let verdict = self.ctl.json(&["ledger", "verify"]).await;
+        assert_eq!(verdict["faults"], json!(0), "{verdict}");
     }
 }
 
@@ -301,4 +316,9 @@ pub fn read(file: &str) -> String {
 pub fn in_state<'a>(status: &'a Value, state: &str) -> Vec<&'a Value> {
     let all = status["transactions"].as_array().unwrap().iter();
     all.filter(|one| one["state"] == state).collect()
+}
+
+/// Gives an address an index at which these words have another.
+pub fn of_another_seed(address: &str) -> String {
+    format!("update deposit_address set derivation_index = 1000000 where address = '{address}'")
 }

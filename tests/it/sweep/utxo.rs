@@ -4,7 +4,7 @@
 use gateway::asset::{Catalogue, Network};
 use serde_json::{Value, json};
 
-use super::scene::{Scene, in_state, on_regtest};
+use super::scene::{Scene, in_state, of_another_seed, on_regtest};
 
 /// Less than a prepared coin of the node.
 const DOLLARS: u32 = 900;
@@ -86,6 +86,47 @@ async fn a_lie_about_an_amount_is_not_signed() {
         std::fs::write(&file, lie.to_string()).unwrap();
         let refused = scene.signed_by(&scene.cold, &file, &scene.file("signed")).await;
         refused.expect_failure("did not make that output");
+    })
+    .await;
+}
+
+/// A person collects them with a wallet; the rest goes on without him, and without their taking
+/// its room in the plan.
+#[tokio::test(flavor = "multi_thread")]
+async fn outputs_that_cannot_be_signed_or_proved_are_left_out_by_name() {
+    on_regtest(Network::Bitcoin, |mut scene| async move {
+        let [foreign, unproved, fine] = [
+            scene.paid(DOLLARS, "btc").await.0,
+            scene.paid(DOLLARS, "btc").await.0,
+            scene.paid(DOLLARS / 2, "btc").await.0,
+        ];
+        scene.until_settled(3).await;
+        let mut named = Vec::new();
+        for address in [&foreign, &unproved, &fine] {
+            let key = "select deposit_key from deposit d join deposit_address a on a.id = d.address_id \
+                       where a.address = $1";
+            let key = sqlx::query_scalar::<_, String>(key).bind(address);
+            named.push(key.fetch_one(&mut scene.stack.database.connect().await).await.unwrap());
+        }
+        scene.execute(&of_another_seed(&foreign)).await;
+        // A node has no bytes of it in that block, as it has none of a peg-out in a plain form.
+        let elsewhere = "update deposit set height = height - 1 where deposit_key = ";
+        scene.execute(&format!("{elsewhere}'{}'", named[1])).await;
+        let (planned, plan) = scene.plan_with(&["--limit", "1"]).await;
+        let file: Value = serde_json::from_str(&super::scene::read(&plan)).unwrap();
+        let inputs = file["transactions"][0]["from"]["outputs"].as_array().unwrap();
+        let inputs: Vec<_> = inputs.iter().map(|input| &input["outpoint"]).collect();
+        assert_eq!(inputs, [&json!(named[2])]);
+        for (name, reason) in [(&named[0], "another key"), (&named[1], "MWEB")] {
+            let of = |one: &&Value| one["reason"].as_str().unwrap().contains(reason);
+            let skipped = planned["skipped"].as_array().unwrap().iter().find(of);
+            let skipped = skipped.unwrap_or_else(|| panic!("no {reason}: {planned}"));
+            assert_eq!((&skipped["places"], &skipped["named"]), (&json!(1), &json!([name])));
+        }
+        let signed = scene.sign(&plan).await;
+        scene.ctl.run(&["sweep", "send", &signed, "--once"]).await.expect_ok();
+        let status = scene.until_ended(planned["plan_id"].as_str().unwrap()).await;
+        assert_eq!(status["state"], "collected", "{status}");
     })
     .await;
 }

@@ -72,20 +72,33 @@ pub(super) async fn transaction(
     txid: Txid,
     height: u64,
 ) -> Result<Transaction, ChainError> {
+    let found = provable(payer, txid, height).await?;
+    found.ok_or_else(|| payer.rpc.inconsistent(format!("does not report transaction {txid}")))
+}
+
+/// The same; `None` if the node has no bytes of it that its id proves. Those of a peg-out (MWEB)
+/// have a form of their own.
+pub(super) async fn provable(
+    payer: &UtxoPayer,
+    txid: Txid,
+    height: u64,
+) -> Result<Option<Transaction>, ChainError> {
     let gone = || payer.rpc.inconsistent(format!("has no block {height} any more"));
     let block = search::hash_at(payer, height).await?.ok_or_else(gone)?;
     let found = match search::read::<String>(payer, RAW, json!([txid.to_string(), 0, block])).await
     {
-        Ok(text) => {
-            hex::decode(text).ok().and_then(|raw| encode::deserialize::<Transaction>(&raw).ok())
-        }
+        Ok(text) => plain(&text),
         // Old nodes do not support the lookup in a given block; their block lists the parts of all
         // its transactions.
         Err(ChainError::Refused { .. }) => of_parts(payer, txid, &block).await?,
         Err(error) => return Err(error),
     };
-    let found = found.filter(|found| found.compute_txid() == txid);
-    found.ok_or_else(|| payer.rpc.inconsistent(format!("does not report transaction {txid}")))
+    Ok(found.filter(|found| found.compute_txid() == txid))
+}
+
+/// Reads the bytes of a transaction; `None` for those with the flag of MWEB.
+fn plain(digits: &str) -> Option<Transaction> {
+    encode::deserialize(&hex::decode(digits).ok()?).ok()
 }
 
 async fn of_parts(
@@ -176,6 +189,16 @@ mod tests {
         {
             assert_eq!(assembled(broken), None);
         }
+    }
+
+    /// The flag stands where the number of inputs does in plain transactions, and is zero, and then
+    /// names what follows: 1 for witnesses, 8 for MWEB.
+    #[test]
+    fn a_transaction_of_an_extension_block_is_none_that_is_read() {
+        let input = format!("01{}00000000{}ffffffff", "11".repeat(32), "00");
+        let rest = format!("{input}01e80300000000000016{}{}", "0014", "22".repeat(20));
+        assert!(plain(&format!("02000000{rest}00000000")).is_some());
+        assert!(plain(&format!("020000000008{rest}0000000000")).is_none());
     }
 
     #[test]

@@ -34,14 +34,19 @@ impl UtxoPayer {
     }
 
     /// The transaction that made an output in the block at `height`, without its witnesses. Its
-    /// hash is verified.
-    pub async fn previous(&self, outpoint: &str, height: u64) -> Result<Vec<u8>, ChainError> {
+    /// hash is verified; `None` if the node has no bytes that give it.
+    pub async fn previous(
+        &self,
+        outpoint: &str,
+        height: u64,
+    ) -> Result<Option<Vec<u8>>, ChainError> {
         let place: Option<OutPoint> = outpoint.parse().ok();
         let place = place.ok_or_else(|| self.rpc.inconsistent("no outpoint of ours"))?;
-        let mut made = history::transaction(self, place.txid, height).await?;
+        let made = history::provable(self, place.txid, height).await?;
+        let Some(mut made) = made else { return Ok(None) };
         for input in &mut made.input {
             input.witness.clear();
         }
-        Ok(encode::serialize(&made))
+        Ok(Some(encode::serialize(&made)))
     }
 }

@@ -14,14 +14,31 @@ pub fn add_to_bloom(bloom: &mut [u8; 256], name: &str) {
 
 /// The items of a list of texts; an inner list is given as its bytes.
 pub fn rlp_list(bytes: &[u8]) -> Option<Vec<&[u8]>> {
-    let (mut rest, _) = rlp_item(bytes)?;
+    let (mut rest, after) = rlp_item(bytes)?;
     let mut items = Vec::new();
     while !rest.is_empty() {
         let (item, after) = rlp_item(rest)?;
         items.push(item);
         rest = after;
     }
-    Some(items)
+    after.is_empty().then_some(items)
+}
+
+/// The list of the first `count` items of a list.
+pub fn rlp_of_first(bytes: &[u8], count: usize) -> Option<Vec<u8>> {
+    let (all, _) = rlp_item(bytes)?;
+    let mut rest = all;
+    for _ in 0..count {
+        (_, rest) = rlp_item(rest)?;
+    }
+    let kept = &all[..all.len() - rest.len()];
+    let length = kept.len().to_be_bytes();
+    let digits = &length[kept.len().leading_zeros() as usize / 8..];
+    let header = match u8::try_from(kept.len()) {
+        Ok(short @ 0..=55) => vec![0xc0 + short],
+        _ => [&[0xf7 + u8::try_from(digits.len()).ok()?], digits].concat(),
+    };
+    Some([header, kept.to_vec()].concat())
 }
 
 /// One item and what follows it.

@@ -1,11 +1,12 @@
 //! Transactions of the fake node: decoded from their bytes, with what they cost and log.
 
+use k256::ecdsa::{RecoveryId, Signature, VerifyingKey};
 use sha3::{Digest, Keccak256};
 
 use super::{
     Cast,
     authorized::{self, Authorized},
-    bytes::rlp_list,
+    bytes::{rlp_list, rlp_of_first},
 };
 use crate::node::anvil::address_word;
 
@@ -18,6 +19,7 @@ const TRANSFER_TOPIC: &str = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a116
 pub struct Handed {
     pub hash: String,
     pub sender: String,
+    pub chain_id: u64,
     pub nonce: u64,
     /// The recipient, of a token as well.
     pub to: String,
@@ -27,14 +29,39 @@ pub struct Handed {
     pub(super) authorized: Option<Authorized>,
     pub(super) tip: u128,
     pub(super) max_fee: u128,
+    pub(super) gas_limit: u128,
 }
 
+/// An error of JSON-RPC: its code and its message.
+pub(super) type Refusal = (i64, &'static str);
+
+const UNREADABLE: Refusal = (-32602, "the transaction cannot be read");
+/// Half of the order of the curve: the greatest `s` of a signature (EIP-2).
+const S_MAX: [u8; 32] = [
+    0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+    0x5d, 0x57, 0x6e, 0x73, 0x57, 0xa4, 0x50, 0x1d, 0xdf, 0xe9, 0x2f, 0x46, 0x68, 0x1b, 0x20, 0xa0,
+];
+/// Fields of a transaction of type 2 before those of its signature.
+const SIGNED_FIELDS: usize = 9;
+
 impl Handed {
-    /// Decodes the bytes. The signer follows from their content: only four kinds of payment exist
-    /// here.
-    pub(super) fn read(raw: &str, cast: &Cast) -> Option<Self> {
-        let bytes = hex::decode(raw.strip_prefix("0x")?).ok()?;
-        let fields = rlp_list(bytes.strip_prefix(&[2])?)?;
+    /// Decodes the bytes, and finds their sender by the signature.
+    pub(super) fn read(raw: &str, cast: &Cast) -> Result<Self, Refusal> {
+        let bytes = raw.strip_prefix("0x").and_then(|digits| hex::decode(digits).ok());
+        let bytes = bytes.ok_or(UNREADABLE)?;
+        let handed = Self::decoded(&bytes, cast).ok_or(UNREADABLE)?;
+        if handed.chain_id != cast.chain_id {
+            return Err((-32000, "invalid chain id for signer"));
+        }
+        if handed.tip > handed.max_fee {
+            return Err((-32000, "max priority fee per gas higher than max fee per gas"));
+        }
+        Ok(handed)
+    }
+
+    fn decoded(bytes: &[u8], cast: &Cast) -> Option<Self> {
+        let list = bytes.strip_prefix(&[2])?;
+        let fields = rlp_list(list)?;
         let number = |at: usize| {
             fields
                 .get(at)?
@@ -53,14 +80,14 @@ impl Handed {
         } else {
             (called, number(6)?)
         };
-        let is_of_wallet = authorized.is_some() || !is_token && to == cast.order;
-        let sender = if is_of_wallet { &cast.gas_wallet } else { &cast.order };
         Some(Self {
-            hash: format!("0x{}", hex::encode(Keccak256::digest(&bytes))),
-            sender: sender.clone(),
+            hash: format!("0x{}", hex::encode(Keccak256::digest(bytes))),
+            sender: signer(list, &fields)?,
+            chain_id: u64::try_from(number(0)?).ok()?,
             nonce: u64::try_from(number(1)?).ok()?,
             tip: number(2)?,
             max_fee: number(3)?,
+            gas_limit: number(4)?,
             to,
             amount,
             is_token,
@@ -73,6 +100,34 @@ impl Handed {
         let authorized = self.authorized.as_ref();
         authorized.is_some_and(|one| one.payer == payer && one.nonce == nonce)
     }
+}
+
+/// The address whose key signed; `None` for no valid signature in its low form.
+fn signer(list: &[u8], fields: &[&[u8]]) -> Option<String> {
+    let signed = [vec![2], rlp_of_first(list, SIGNED_FIELDS)?].concat();
+    let [parity, r, s] = fields.get(SIGNED_FIELDS..)? else { return None };
+    let word = |digits: &[u8]| {
+        let mut word = [0; 32];
+        word.get_mut(32_usize.checked_sub(digits.len())?..)?.copy_from_slice(digits);
+        Some(word)
+    };
+    let (r, s) = (word(r)?, word(s)?);
+    let is_odd = match parity {
+        [] => false,
+        [1] => true,
+        _ => return None,
+    };
+    if s > S_MAX {
+        return None;
+    }
+    let signature = Signature::from_scalars(r, s).ok()?;
+    let key = VerifyingKey::recover_from_prehash(
+        &Keccak256::digest(signed),
+        &signature,
+        RecoveryId::new(is_odd, false),
+    );
+    let point = key.ok()?.to_sec1_point(false);
+    Some(format!("0x{}", hex::encode(&Keccak256::digest(&point.as_bytes()[1..])[12..])))
 }
 
 /// Of the log of a token payment.
@@ -100,5 +155,5 @@ pub(super) fn fee(handed: &Handed, base: u128) -> u128 {
 
 /// The most that a payment may take from its sender.
 pub(super) fn cost(handed: &Handed) -> u128 {
-    gas(handed) * handed.max_fee + if handed.is_token { 0 } else { handed.amount }
+    handed.gas_limit * handed.max_fee + if handed.is_token { 0 } else { handed.amount }
 }

@@ -1,7 +1,7 @@
 //! A fake EVM node with faults. It identifies itself (`web3_clientVersion`), and complements the
 //! real node, never replaces it.
 //!
-//! It has no virtual machine and checks no signature: it keeps nonces, balances, blocks and a
+//! It has no virtual machine: it recovers who signed, keeps nonces, balances, blocks and a
 //! mempool, and from a seed it loses requests and responses, executes requests twice, receives old
 //! requests late, answers from an old state, returns "already known" and "nonce too low" at random,
 //! drops its mempool, and reorganises its newest blocks, though never a final one.
@@ -524,8 +524,7 @@ impl State {
     }
 
     fn take(&mut self, raw: &str) -> Result<Value, (i64, &'static str)> {
-        let handed =
-            Handed::read(raw, &self.cast).ok_or((-32602, "the transaction cannot be read"))?;
+        let handed = Handed::read(raw, &self.cast)?;
         let hash = json!(handed.hash);
         let head = self.chain.len() - 1;
         let key = (handed.sender.clone(), handed.nonce);
