@@ -6,12 +6,15 @@
 
 mod agreement;
 mod amount;
+pub mod calls;
 mod entries;
 pub mod evm;
 pub mod http;
 pub mod near;
+pub mod needs;
 pub mod pay;
 mod pinned;
+mod refusal;
 pub mod rpc;
 pub mod simulated;
 pub mod solana;
@@ -212,7 +215,7 @@ pub enum ChainError {
 impl ChainError {
     /// Returns whether the node would answer, but for the size of its answer.
     pub(crate) fn is_too_large(&self) -> bool {
-        matches!(self, Self::Refused { reason, .. } if http::is_too_large(reason))
+        matches!(self, Self::Refused { reason, .. } if refusal::is_too_large(reason))
     }
 
     /// Returns whether the node reported that it does not have the method, in one of the wordings
@@ -230,6 +233,12 @@ impl ChainError {
             ]
             .iter()
             .any(|words| reason.contains(words))
+    }
+
+    /// Returns whether a node of an EVM network reported that it keeps the state of that block no
+    /// longer. Any other refusal may hide a state that it has: a limit, a time limit, a fault.
+    pub(crate) fn lacks_state(&self) -> bool {
+        matches!(self, Self::Refused { reason, .. } if refusal::is_state_gone(reason))
     }
 }
 

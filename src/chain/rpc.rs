@@ -86,10 +86,13 @@ impl Rpc {
         params: P,
     ) -> Result<Box<RawValue>, ChainError> {
         let body = self.endpoint.encode(method, &Ask { jsonrpc: "2.0", id: 0, method, params })?;
-        let answer = self.post(body).await?;
-        let reply = serde_json::from_slice::<Reply>(&answer.body)
-            .map_err(|_| self.endpoint.not_json(method, &answer))?;
-        self.result_of(method, &reply)
+        let asked = (Method::POST, self.endpoint.url().clone(), body);
+        let read = |answer: &Answer| {
+            let reply = serde_json::from_slice::<Reply>(&answer.body)
+                .map_err(|_| self.endpoint.not_json(method, answer))?;
+            self.result_of(method, &reply)
+        };
+        self.endpoint.ask(method, asked, read).await
     }
 
     /// Calls one method once per element, in order; one refusal fails them all.
@@ -131,17 +134,27 @@ impl Rpc {
             .map(|(id, params)| Ask { jsonrpc: "2.0", id, method, params })
             .collect();
         let body = self.endpoint.encode(method, &asks)?;
-        let answer = self.post(body).await?;
+        let read = |answer: &Answer| self.results_of(method, params.len(), answer);
+        self.endpoint.ask_many((method, params.len()), body, read).await
+    }
+
+    /// The results in a batch's answer, in the order of its `count` calls.
+    fn results_of(
+        &self,
+        method: &'static str,
+        count: usize,
+        answer: &Answer,
+    ) -> Result<Vec<Result<Box<RawValue>, ChainError>>, ChainError> {
         let Ok(replies) = serde_json::from_slice::<Vec<Reply>>(&answer.body) else {
             // A batch refused as a whole is answered with one object.
             let reply = serde_json::from_slice::<Reply>(&answer.body)
-                .map_err(|_| self.endpoint.not_json(method, &answer))?;
+                .map_err(|_| self.endpoint.not_json(method, answer))?;
             self.result_of(method, &reply)?;
             return Err(self.malformed(method, "a batch was answered with a single result"));
         };
         // Replies may come in any order, and a node may omit some.
         let mut results: Vec<Option<Result<Box<RawValue>, ChainError>>> = Vec::new();
-        results.resize_with(params.len(), || None);
+        results.resize_with(count, || None);
         for reply in &replies {
             let result = self.result_of(method, reply);
             match reply.id.and_then(|id| results.get_mut(id)) {
@@ -195,9 +208,5 @@ impl Rpc {
             name => format!("{}: {name}", fault.message),
         };
         self.endpoint.refused(method, code, &reason)
-    }
-
-    async fn post(&self, body: Vec<u8>) -> Result<Answer, ChainError> {
-        self.endpoint.send(Method::POST, self.endpoint.url().clone(), body).await
     }
 }

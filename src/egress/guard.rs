@@ -144,7 +144,17 @@ fn label_is_valid(label: &str) -> bool {
         && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
 }
 
-/// Parses a URL given by a merchant for callbacks or browser redirects.
+/// The URL of a page to which a browser may be sent, as the parser spells it; `None` if it is no
+/// such URL. We never call it ourselves, so it may lead to a private address.
+pub fn page_url(text: &str) -> Option<String> {
+    let url = Url::parse(text).ok().filter(|url| {
+        let plain = url.username().is_empty() && url.password().is_none();
+        matches!(url.scheme(), "http" | "https") && url.has_host() && plain
+    });
+    url.map(Into::into)
+}
+
+/// Parses a URL given by a merchant for callbacks.
 ///
 /// The WHATWG parser turns every spelling of an IPv4 address (`127.1`, `0x7f.1`, `2130706433`) into
 /// the address itself.

@@ -18,7 +18,7 @@ use crate::{
 
 #[derive(Args)]
 pub struct Doctor {
-    /// Only checks of this network and its nodes; it need not be enabled yet
+    /// Only checks of this network, with a grade of its nodes; it need not be enabled yet
     #[arg(long, value_name = "NET", hide_possible_values = true, value_parser = network::parser())]
     network: Option<Network>,
 }

@@ -29,6 +29,18 @@ impl EvmSource {
         Ok(Abilities { finalized, traces })
     }
 
+    /// Those of `methods` that the node does not have. Each is asked about a transaction that does
+    /// not exist, which none of them can carry out.
+    pub async fn lacking(&self, methods: &[&'static str]) -> Result<Vec<&'static str>, ChainError> {
+        let mut lacking = Vec::new();
+        for method in methods {
+            if !self.knows(method).await? {
+                lacking.push(*method);
+            }
+        }
+        Ok(lacking)
+    }
+
     /// True if the node has a method, whatever its response about a non-existent transaction.
     async fn knows(&self, method: &'static str) -> Result<bool, ChainError> {
         match self.rpc.call(method, json!([NO_TRANSACTION])).await {

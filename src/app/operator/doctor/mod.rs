@@ -248,7 +248,9 @@ impl Gateway {
             Finding::new("rates", Health::Ok, format!("fresh for {} coins", symbols.len()))
         };
         let finding = finding.fact("stale", stale);
-        Ok(finding.advice("is a worker with the role rate-refresher running?"))
+        Ok(finding.advice(
+            "is a worker with the role rate-refresher running? Its log says what each provider answers",
+        ))
     }
 
     async fn look_at_topology(&self) -> Finding {
@@ -268,13 +270,15 @@ impl Gateway {
                 Finding::new("topology", Health::Doubtful, format!("not checked: {error}"))
             }
             Ok(Err(error)) => Finding::new("topology", Health::Broken, with_causes(&error))
-                .advice("is RabbitMQ running with its management plugin?"),
+                .advice(
+                    "is RabbitMQ running with its management plugin? It has no virtual host of ours before: gatewayctl topology apply",
+                ),
             Err(_) => Finding::new("topology", Health::Broken, "no answer in time"),
         }
     }
 
     async fn look_at_amqp(&self) -> Finding {
-        let advice = "is RabbitMQ running there? the address is in AMQP_URL";
+        let advice = "is RabbitMQ running there? the address is in AMQP_URL. Its user and virtual host are made by: gatewayctl topology apply";
         let connecting = Publisher::connect(&self.config.amqp_url, self.topology.clone());
         let publisher = match tokio::time::timeout(LOOK_LIMIT, connecting).await {
             Ok(Ok(publisher)) => publisher,

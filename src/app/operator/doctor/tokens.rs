@@ -109,7 +109,7 @@ impl Gateway {
     }
 
     /// The address at index 0 of a key, or the lowest one of a pool.
-    async fn first_address(&self, family: Family) -> Option<String> {
+    pub(super) async fn first_address(&self, family: Family) -> Option<String> {
         if !family.has_pool() {
             return self.derived_first(family);
         }
