@@ -9,10 +9,15 @@ create table deferred_delivery (
     is_strangers boolean not null,
     -- Where its message goes when there are places again.
     route text not null,
+    -- The attempt that its message asked for. That is not always the row's next one: a dead letter that an operator
+    -- requeued asks for the first attempt of the next cycle.
+    cycle int not null,
+    attempt smallint not null,
     deferred_at timestamptz not null default now()
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 -- Ids are in the order of creation, so what was deferred again keeps its turn.
 create index deferred_delivery_by_merchant on deferred_delivery (merchant_id, is_strangers, route, delivery_id);
+create index deferred_delivery_by_time on deferred_delivery (deferred_at);
 
 insert into role_grant (role, what) values ('gateway_worker', 'insert, update, delete on deferred_delivery');
 

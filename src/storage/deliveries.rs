@@ -341,11 +341,8 @@ pub async fn rearm_overdue(
                   where e.payout_order_id = d.payout_order_id and (e.created_at, e.id) < (d.created_at, d.id)
                     and e.state in ('pending', 'retry_wait')
               )
-              -- Forgotten only after a time in which every process could have been started again.
-              and not exists (
-                  select from deferred_delivery f
-                  where f.delivery_id = d.id and f.deferred_at > now() - interval '10 minutes'
-              )
+              -- Those have no message that could be lost (`deferred_deliveries::resume_forgotten`).
+              and not exists (select from deferred_delivery f where f.delivery_id = d.id)
             order by next_attempt_at
             limit $3
             for update skip locked

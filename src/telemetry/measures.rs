@@ -80,6 +80,11 @@ pub const MEASURES: &[Measure] = &[
         "settlements that the gas wallet of x402 can still pay for, at the fee of now",
     ),
     (
+        "chain_node_calls_total",
+        Counter,
+        "calls to chain nodes, each question of a batch one, by network, method and outcome",
+    ),
+    (
         "chain_node_faults_total",
         Counter,
         "answers of chain nodes that failed, were late, behind or different, where several are configured",

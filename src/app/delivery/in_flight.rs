@@ -127,6 +127,20 @@ impl InFlight {
         })
     }
 
+    /// Notes how many of the `wanted` deferred deliveries were resumed. `None` if they could not
+    /// be: the next attempt that ends tries again.
+    pub(super) fn resumed(&self, sharer: Sharer, wanted: usize, resumed: Option<usize>) {
+        let mut held = self.locked();
+        let Some(shared) = held.sharers.get_mut(&sharer) else { return };
+        shared.has_deferred |= resumed.is_none_or(|resumed| resumed >= wanted);
+        shared.resumed = (shared.coming() + resumed.unwrap_or(0), Instant::now());
+    }
+
+    /// Messages that could be held beside those that are.
+    fn left(&self, held: &Held) -> usize {
+        self.most.saturating_sub(held.attempts.len())
+    }
+
     fn locked(&self) -> MutexGuard<'_, Held> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -210,10 +224,8 @@ impl Slot {
     /// record says whether the merchant still belongs to this lane.
     pub(super) fn answered(&mut self, lane: Lane, status: Option<u16>, took: Duration) {
         let host_left = self.host.as_ref().map_or(0, KeyedPermit::left);
-        let most = self.in_flight.most;
         let mut held = self.in_flight.locked();
-        let left = most.saturating_sub(held.attempts.len());
-        let around = lane.around(host_left, (most, left));
+        let around = lane.around(host_left, (self.in_flight.most, self.in_flight.left(&held)));
         let Some(sharer) = self.sharer else { return };
         let Some(shared) = held.sharers.get_mut(&sharer) else { return };
         let is_wanted = shared.waiting > 0;
@@ -236,35 +248,28 @@ impl Slot {
         self.shared(|shared| shared.has_deferred = true);
     }
 
-    /// The number of deferred deliveries for which there is room now; `None` if none are deferred
-    /// or none are needed. The caller resumes them and tells the number by [`Self::resumed`].
-    pub(super) fn may_resume(&self) -> Option<(Sharer, usize)> {
-        let sharer = self.sharer?;
-        let most = self.in_flight.most;
-        let mut held = self.in_flight.locked();
-        let left = most.saturating_sub(held.attempts.len());
-        let shared = held.sharers.get_mut(&sharer)?;
-        let coming = shared.waiting + shared.coming();
-        if !shared.has_deferred || coming >= RESUMED_BELOW || shared.hangs() {
-            return None;
-        }
-        // Each that waits leaves one less for the others.
-        let wanted = left.saturating_sub(coming) / 2;
-        if wanted == 0 && shared.slots > 1 {
-            // They would be deferred again. Another one of this merchant ends later.
-            return None;
-        }
-        // Until the answer nobody else asks.
-        shared.has_deferred = false;
-        Some((sharer, wanted.clamp(1, RESUMED_MAX)))
+    /// Ends the attempt. Returns for how many deferred deliveries of its merchant there is room
+    /// now; `None` if none are deferred, or another one that ends later looks for them. The caller
+    /// resumes them, and tells [`InFlight::resumed`].
+    pub(super) fn end(mut self) -> Option<(Sharer, usize)> {
+        self.leave()
     }
 
-    /// `None` if they could not be resumed: the next attempt that ends tries again.
-    pub(super) fn resumed(&self, wanted: usize, resumed: Option<usize>) {
-        self.shared(|shared| {
-            shared.has_deferred |= resumed.is_none_or(|resumed| resumed >= wanted);
-            shared.resumed = (shared.coming() + resumed.unwrap_or(0), Instant::now());
-        });
+    /// Leaves and looks under one lock: of two attempts that end together the second one knows that
+    /// it is the last.
+    fn leave(&mut self) -> Option<(Sharer, usize)> {
+        self.release();
+        let (sharer, place) = (self.sharer.take()?, self.place.take());
+        let mut held = self.in_flight.locked();
+        let left = self.in_flight.left(&held);
+        let shared = held.sharers.get_mut(&sharer)?;
+        shared.end(self.attempt, place);
+        shared.slots -= 1;
+        let wanted = shared.may_resume(left);
+        if shared.slots == 0 {
+            held.sharers.remove(&sharer);
+        }
+        Some((sharer, wanted?))
     }
 
     fn shared<T>(&self, look: impl FnOnce(&mut Shared) -> T) -> Option<T> {
@@ -274,15 +279,10 @@ impl Slot {
 }
 
 impl Drop for Slot {
+    /// An attempt that was broken off leaves the duty to resume others to the next one.
     fn drop(&mut self) {
-        self.release();
-        let mut held = self.in_flight.locked();
-        let Some(sharer) = self.sharer else { return };
-        let Some(shared) = held.sharers.get_mut(&sharer) else { return };
-        shared.end(self.attempt, self.place.take());
-        shared.slots -= 1;
-        if shared.slots == 0 {
-            held.sharers.remove(&sharer);
+        if let Some((sharer, wanted)) = self.leave() {
+            self.in_flight.resumed(sharer, wanted, None);
         }
     }
 }
@@ -300,7 +300,7 @@ impl Waiting {
     fn begin(slot: &Slot) -> Option<Self> {
         let sharer = slot.sharer?;
         let mut held = slot.in_flight.locked();
-        let left = slot.in_flight.most.saturating_sub(held.attempts.len());
+        let left = slot.in_flight.left(&held);
         let shared = held.sharers.get_mut(&sharer)?;
         if shared.waiting >= left {
             return None;
@@ -342,6 +342,23 @@ impl Shared {
     fn coming(&self) -> usize {
         let (resumed, at) = self.resumed;
         if at.elapsed() < RESUMED_WITHIN { resumed } else { 0 }
+    }
+
+    /// The number of deferred deliveries to resume, with places for `left` messages. Until they
+    /// are, nobody else is told to.
+    fn may_resume(&mut self, left: usize) -> Option<usize> {
+        let coming = self.waiting + self.coming();
+        if !self.has_deferred || coming >= RESUMED_BELOW || self.hangs() {
+            return None;
+        }
+        // Each that waits leaves one less for the others.
+        let wanted = left.saturating_sub(coming) / 2;
+        if wanted == 0 && self.slots + coming > 0 {
+            // They would be deferred again. Another one of this merchant ends later.
+            return None;
+        }
+        self.has_deferred = false;
+        Some(wanted.clamp(1, RESUMED_MAX))
     }
 
     fn end(&mut self, attempt: Attempt, place: Option<OwnedSemaphorePermit>) {
@@ -474,36 +491,58 @@ mod tests {
         let other = begin(&in_flight, someone(), Lane::Fast);
         assert!(Waiting::begin(&other).is_some());
         refused.note_deferred();
-        assert_eq!(refused.may_resume(), None, "enough wait");
+        assert_eq!(ended(&in_flight, merchant), None, "enough wait");
         waiting.truncate(RESUMED_BELOW - 1);
-        let (_, wanted) = refused.may_resume().unwrap();
-        assert_eq!(wanted, RESUMED_MAX);
-        assert_eq!(refused.may_resume(), None, "one asks at a time");
-        refused.resumed(wanted, Some(wanted));
-        assert_eq!(refused.may_resume(), None, "they are on their way");
-        refused.resumed(wanted, Some(0));
+        assert_eq!(ended(&in_flight, merchant), Some(RESUMED_MAX));
+        assert_eq!(ended(&in_flight, merchant), None, "one asks at a time");
+        let resumed = |count| in_flight.resumed(merchant, RESUMED_MAX, count);
+        resumed(Some(RESUMED_MAX));
+        assert_eq!(ended(&in_flight, merchant), None, "they are on their way");
         drop(waiting);
-        refused.shared(|shared| shared.resumed.1 -= RESUMED_WITHIN);
-        assert!(refused.may_resume().is_some(), "another process got them");
-        refused.resumed(wanted, Some(wanted - 1));
-        refused.shared(|shared| shared.resumed.1 -= RESUMED_WITHIN);
-        assert_eq!(refused.may_resume(), None, "there are no more");
+        arrive_elsewhere(&in_flight);
+        assert!(ended(&in_flight, merchant).is_some(), "another process got them");
+        resumed(Some(RESUMED_MAX - 1));
+        arrive_elsewhere(&in_flight);
+        assert_eq!(ended(&in_flight, merchant), None, "there are no more");
         refused.note_deferred();
-        assert!(refused.may_resume().is_some());
-        refused.resumed(wanted, None);
-        assert!(refused.may_resume().is_some(), "that they could not be resumed is not forgotten");
+        assert!(ended(&in_flight, merchant).is_some());
+        resumed(None);
+        assert!(ended(&in_flight, merchant).is_some(), "the failure to resume is not forgotten");
+        resumed(None);
+        drop(begin(&in_flight, merchant, Lane::Fast));
+        assert!(ended(&in_flight, merchant).is_some(), "one that broke off resumed nothing");
+    }
+
+    /// What one more attempt of the merchant is told when it ends.
+    fn ended(in_flight: &InFlight, merchant: Sharer) -> Option<usize> {
+        begin(in_flight, merchant, Lane::Fast).end().map(|(_, wanted)| wanted)
+    }
+
+    fn arrive_elsewhere(in_flight: &InFlight) {
+        for shared in in_flight.locked().sharers.values_mut() {
+            shared.resumed.1 -= RESUMED_WITHIN;
+        }
     }
 
     #[tokio::test]
     async fn what_would_be_deferred_again_is_not_resumed_but_the_last_attempt_resumes_something() {
         let (full, merchant) = (InFlight::new(NonZeroU16::new(2).unwrap()), someone());
-        let running = sent(&full, merchant, Lane::Fast).await;
-        let slot = begin(&full, merchant, Lane::Fast);
+        let _others = [begin(&full, someone(), Lane::Fast), begin(&full, someone(), Lane::Fast)];
+        let (first, last) =
+            (begin(&full, merchant, Lane::Fast), begin(&full, merchant, Lane::Fast));
+        first.note_deferred();
+        assert_eq!(first.end(), None);
+        assert_eq!(last.end(), Some((merchant, 1)));
+    }
+
+    #[tokio::test]
+    async fn a_slow_attempt_that_has_ended_does_not_count_as_one_that_hangs() {
+        let (in_flight, merchant) = (in_flight(), someone());
+        let mut slot = sent(&in_flight, merchant, Lane::Fast).await;
+        grow_older(&in_flight, SLOW_ANSWER);
         slot.note_deferred();
-        assert_eq!(slot.may_resume(), None);
-        let _other = begin(&full, someone(), Lane::Fast);
-        drop(running);
-        assert_eq!(slot.may_resume(), Some((merchant, 1)));
+        slot.answered(Lane::Fast, Some(200), SLOW_ANSWER);
+        assert!(slot.end().is_some());
     }
 
     #[tokio::test]

@@ -213,7 +213,9 @@ impl Gateway {
             return Ok(stale(channel));
         };
         let handled = self.attempt(channel, rows, (id, turn), lane, &mut slot).await;
-        self.resume_others(channel, lane, &slot).await;
+        if let Some((sharer, wanted)) = slot.end() {
+            self.resume(channel, lane, (sharer, wanted), in_flight).await;
+        }
         handled
     }
 
@@ -235,7 +237,7 @@ impl Gateway {
         }
         match slot.share(lane).await {
             Share::Place => {}
-            Share::Full => return Ok(self.defer(channel, rows, &due, lane, slot).await?),
+            Share::Full => return Ok(self.defer(channel, rows, (&due, turn), lane, slot).await?),
             Share::Hangs => return Ok(self.move_on(channel, &due, turn, lane).await?),
         }
         if !slot.reach(&host_of(&due), lane).await {
@@ -322,13 +324,13 @@ impl Gateway {
         }
     }
 
-    /// Lets the delivery wait in the database, from where [`Self::resume_others`] takes it back in
-    /// its turn.
+    /// Lets the delivery wait in the database, from where [`Self::resume`] takes it back in its
+    /// turn.
     async fn defer(
         &self,
         channel: &Channel,
         rows: &impl AttemptRows,
-        due: &DueDelivery,
+        (due, turn): (&DueDelivery, Turn),
         lane: Lane,
         slot: &mut Slot,
     ) -> Result<Handled, StorageError> {
@@ -339,6 +341,8 @@ impl Gateway {
             merchant_id: due.merchant_id,
             is_strangers: is_strangers(due),
             route: lane.route(channel).as_str(),
+            cycle: turn.cycle,
+            attempt: turn.attempt,
         };
         rows.defer(deferred).await?;
         slot.note_deferred();
@@ -346,11 +350,16 @@ impl Gateway {
         Ok(Handled::Deferred)
     }
 
-    /// Queues the next deferred deliveries of the merchant whose attempt has ended, if there is
-    /// room. A failure does not concern this one, and the next that ends tries again; those of a
-    /// process that dies are found by the next message of their merchant, or by the sweep.
-    async fn resume_others(&self, channel: &Channel, lane: Lane, slot: &Slot) {
-        let Some((sharer, wanted)) = slot.may_resume() else { return };
+    /// Queues the next deferred deliveries of a merchant whose attempt has ended. A failure does
+    /// not concern that attempt, and the next one of the merchant that ends tries again; those of
+    /// a process that dies are found by the next message of their merchant, or by the sweep.
+    async fn resume(
+        &self,
+        channel: &Channel,
+        lane: Lane,
+        (sharer, wanted): (Sharer, usize),
+        in_flight: &InFlight,
+    ) {
         let of = (sharer.merchant_id, sharer.is_strangers);
         let route = lane.route(channel).as_str();
         let limit = i64::try_from(wanted).unwrap_or(i64::MAX);
@@ -365,7 +374,7 @@ impl Gateway {
                 None
             }
         };
-        slot.resumed(wanted, resumed);
+        in_flight.resumed(sharer, wanted, resumed);
         self.relay_wake.notify_one();
     }
 

@@ -6,10 +6,14 @@ use std::{net::IpAddr, num::NonZeroU16, sync::Arc, time::Duration};
 use gateway::{
     app::delivery::{Handled, IPN, InFlight, Lane},
     broker::{
-        envelope::{DeliveryRef, decode},
+        envelope::{DeliveryRef, Turn, decode},
         route::{Route, WorkQueue},
     },
-    storage::{deferred_deliveries::Deferred, events},
+    storage::{
+        deferred_deliveries::Deferred,
+        deliveries::{self, ChannelRoutes, LostAfter},
+        events,
+    },
     webhook::retry::Outcome,
 };
 use gateway_workers::Role;
@@ -28,7 +32,15 @@ use uuid::Uuid;
 const BURST: usize = 300;
 /// Messages that the worker holds, of which one merchant may have fifteen.
 const FEW: &str = "worker.deliveries_in_flight = 20\n";
-const PAUSE: Duration = Duration::from_millis(50);
+const PAUSE: Duration = Duration::from_millis(200);
+/// Counts deferrals: the rows go as quickly as they come.
+const COUNTED: [&str; 3] = [
+    "create table deferral_count (delivery_id uuid not null)",
+    "create function count_deferral() returns trigger language plpgsql as \
+     'begin insert into public.deferral_count values (new.delivery_id); return null; end'",
+    "create trigger deferral_counted after insert on deferred_delivery \
+     for each row execute function count_deferral()",
+];
 
 /// Commits this many events at once, of a new merchant with this receiver; returns the merchant and
 /// the ids of the deliveries.
@@ -57,11 +69,14 @@ async fn receiver(last: u8, pause: Duration) -> Receiver {
 async fn a_burst_that_a_process_cannot_hold_is_delivered_once_and_delays_no_other_merchant() {
     with_configured_stack(FEW, |stack| async move {
         let (slow, other) = (receiver(1, PAUSE).await, receiver(2, Duration::ZERO).await);
+        for statement in COUNTED {
+            stack.sql(statement).await;
+        }
         announce(&stack, &slow, BURST).await;
         stack.start(&[Role::IpnDelivery]);
-        eventually("the rest of the burst is deferred", async || {
-            let deferred = count(&stack, "select count(*) from deferred_delivery").await;
-            (deferred > BURST / 2).then_some(())
+        eventually("a part of the burst is deferred", async || {
+            let deferred = count(&stack, "select count(*) from deferral_count").await;
+            (deferred > BURST / 10).then_some(())
         })
         .await;
         announce(&stack, &other, 1).await;
@@ -82,12 +97,21 @@ async fn a_burst_that_a_process_cannot_hold_is_delivered_once_and_delays_no_othe
     .await;
 }
 
+const FIRST: Turn = Turn { cycle: 1, attempt: 1 };
+/// What the message of a requeued dead letter asks for.
+const FRESH_CYCLE: Turn = Turn { cycle: 2, attempt: 1 };
+
 /// As a process leaves them that has died.
-async fn deferred(stack: &Arc<Stack>, merchant_id: Uuid, ids: &[Uuid]) {
-    let route = Route::Ipn.as_str();
-    let defer = |id: &Uuid| Deferred { delivery_id: *id, merchant_id, is_strangers: false, route };
-    let deferred: Vec<_> = ids.iter().map(defer).collect();
-    stack.gateway.defer_deliveries(&deferred).await.unwrap();
+async fn deferred(stack: &Arc<Stack>, merchant_id: Uuid, ids: &[Uuid], turn: Turn) {
+    let deferred = ids.iter().map(|id| Deferred {
+        delivery_id: *id,
+        merchant_id,
+        is_strangers: false,
+        route: Route::Ipn.as_str(),
+        cycle: turn.cycle,
+        attempt: turn.attempt,
+    });
+    stack.gateway.defer_deliveries(&deferred.collect::<Vec<_>>()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -102,8 +126,8 @@ async fn deliveries_deferred_by_a_process_that_died_are_resumed_by_the_next_of_t
         }
         messages.sort_by_key(|message| message.delivery_id);
         // Deferred twice and in any order: they keep their turn.
-        deferred(&stack, merchant, &[ids[3], ids[1]]).await;
-        deferred(&stack, merchant, &[ids[2], ids[3]]).await;
+        deferred(&stack, merchant, &[ids[3], ids[1]], FIRST).await;
+        deferred(&stack, merchant, &[ids[2], ids[3]], FIRST).await;
         let gateway = &stack.gateway;
         let in_flight = InFlight::new(NonZeroU16::MAX);
         let handled =
@@ -123,23 +147,100 @@ async fn deliveries_deferred_by_a_process_that_died_are_resumed_by_the_next_of_t
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_sweep_takes_a_deferred_delivery_for_lost_only_after_ten_minutes() {
+async fn the_sweep_resumes_what_was_deferred_ten_minutes_ago_and_takes_nothing_newer_for_lost() {
     with_stack(|stack| async move {
         let receiver = receiver(4, Duration::ZERO).await;
         let (merchant, ids) = announce(&stack, &receiver, 1).await;
         let fast = stack.broker.topology.work_queue(WorkQueue::Ipn);
         stack.broker.arrival(&fast).await;
-        deferred(&stack, merchant, &ids).await;
+        deferred(&stack, merchant, &ids, FIRST).await;
         stack.sql("update delivery set next_attempt_at = now() - interval '1 hour'").await;
         let mut memory = Default::default();
         let swept = stack.gateway.sweep(None, &mut memory).await.unwrap();
-        assert_eq!(swept.deliveries_rearmed, 0);
-        let long_ago = "update deferred_delivery set deferred_at = now() - interval '11 minutes'";
-        stack.sql(long_ago).await;
+        assert_eq!((swept.deliveries_rearmed, swept.deferred_resumed), (0, 0));
+        stack.sql(LONG_AGO).await;
         let swept = stack.gateway.sweep(None, &mut memory).await.unwrap();
-        assert_eq!(swept.deliveries_rearmed, 1);
+        // Whoever waits for a slow receiver sets off no alarm.
+        assert_eq!((swept.deliveries_rearmed, swept.deferred_resumed), (0, 1));
         stack.start(&[Role::IpnDelivery]);
         receiver.wait_for(1).await;
+    })
+    .await;
+}
+
+const LONG_AGO: &str = "update deferred_delivery set deferred_at = now() - interval '11 minutes'";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_requeued_dead_letter_that_is_deferred_keeps_its_fresh_cycle() {
+    with_stack(|stack| async move {
+        let receiver = receiver(5, Duration::ZERO).await;
+        let (merchant, ids) = announce(&stack, &receiver, 3).await;
+        let fast = stack.broker.topology.work_queue(WorkQueue::Ipn);
+        for _ in &ids {
+            stack.broker.arrival(&fast).await;
+        }
+        stack
+            .sql(
+                "update delivery set state = 'dead', attempts = 5, dead_since = now(), \
+                   next_attempt_at = null",
+            )
+            .await;
+        // The older attempt comes last, and is not the one that counts.
+        deferred(&stack, merchant, &ids, FRESH_CYCLE).await;
+        deferred(&stack, merchant, &ids[..1], FIRST).await;
+        stack.sql(LONG_AGO).await;
+        // A process deferred one of them a moment ago, and died.
+        deferred(&stack, merchant, &ids[1..2], FRESH_CYCLE).await;
+        let swept = stack.gateway.sweep(None, &mut Default::default()).await.unwrap();
+        assert_eq!((swept.deliveries_rearmed, swept.deferred_resumed), (0, 2));
+        stack.start(&[Role::IpnDelivery]);
+        eventually("all are delivered in their second cycle", async || {
+            let query = "select count(*) from delivery where state = 'delivered' and cycle = 2";
+            (count(&stack, query).await == ids.len()).then_some(())
+        })
+        .await;
+        assert_eq!(receiver.received().len(), ids.len(), "something was sent twice");
+        assert_eq!(count(&stack, "select count(*) from deferred_delivery").await, 0);
+    })
+    .await;
+}
+
+/// Deferrals that wait long, however many, leave the room to lost messages.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_message_is_found_behind_a_long_burst_that_waits() {
+    with_stack(|stack| async move {
+        let receiver = receiver(6, Duration::ZERO).await;
+        let (merchant, mut ids) = announce(&stack, &receiver, 20).await;
+        let lost = ids.pop().unwrap();
+        deferred(&stack, merchant, &ids, FIRST).await;
+        stack.sql(LONG_AGO).await;
+        stack.sql("update delivery set next_attempt_at = now() - interval '1 hour'").await;
+        stack.sql("delete from outbox").await;
+        let mut connection = stack.database.connect().await;
+        sqlx::query(
+            "update delivery set next_attempt_at = now() - interval '30 minutes' where id = $1",
+        )
+        .bind(lost)
+        .execute(&mut connection)
+        .await
+        .unwrap();
+        let lost_after = LostAfter { ipn: 45, payout: 45 };
+        let routes = ChannelRoutes {
+            ipn: Route::Ipn.as_str(),
+            payout: Route::PayoutWebhook.as_str(),
+            tell_why: false,
+        };
+        let found =
+            deliveries::rearm_overdue(&mut connection, routes, lost_after, 1).await.unwrap();
+        assert_eq!(found, 1);
+        let named: bool = sqlx::query_scalar(
+            "select exists(select from outbox where body::jsonb ->> 'delivery_id' = $1)",
+        )
+        .bind(lost.to_string())
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+        assert!(named, "another one was taken for lost");
     })
     .await;
 }
