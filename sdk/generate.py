@@ -433,6 +433,8 @@ def rust_codes(contract):
 
 
 def main():
+    if sys.argv[1:] not in ([], ["--check"]):
+        sys.exit(__doc__)
     contract = Contract(json.loads(CONTRACT.read_text(encoding="utf-8")))
     nc = lambda name: name.startswith(("Nc", "NewNc"))
     payout = lambda name: not nc(name) and ("Payout" in name or name == "Quote")

@@ -87,6 +87,17 @@ const (
 	BatchStateNameFailed      BatchStateName = "failed"
 )
 
+// BuyerAdvice: `wait`. `contact_merchant`: write to the merchant, with `reference`. `send_again`:
+// send the amount again if the wallet says that the transaction failed. `nothing`.
+type BuyerAdvice string
+
+const (
+	BuyerAdviceWait            BuyerAdvice = "wait"
+	BuyerAdviceContactMerchant BuyerAdvice = "contact_merchant"
+	BuyerAdviceSendAgain       BuyerAdvice = "send_again"
+	BuyerAdviceNothing         BuyerAdvice = "nothing"
+)
+
 // BuyerStatusName: The status in the buyer's vocabulary. The last four values are final.
 type BuyerStatusName string
 
@@ -152,6 +163,25 @@ const (
 	FundingStatusUnderfunded FundingStatus = "underfunded"
 	FundingStatusExact       FundingStatus = "exact"
 	FundingStatusOverfunded  FundingStatus = "overfunded"
+)
+
+// HappeningKind: `unconfirmed`: seen, and waits for confirmations. `wrong_token`, `wrong_network`,
+// `unknown_token`: something else than what was asked for. `late`: after the end of the invoice.
+// `replaced`: another transaction took its place. `dropped`: its network does not know it any more.
+// `reorganised`: its block left the chain, and it waits for another one. `reversed`: it left the
+// chain after it had been counted. Later releases may add more.
+type HappeningKind string
+
+const (
+	HappeningKindUnconfirmed  HappeningKind = "unconfirmed"
+	HappeningKindWrongToken   HappeningKind = "wrong_token"
+	HappeningKindWrongNetwork HappeningKind = "wrong_network"
+	HappeningKindUnknownToken HappeningKind = "unknown_token"
+	HappeningKindLate         HappeningKind = "late"
+	HappeningKindReplaced     HappeningKind = "replaced"
+	HappeningKindDropped      HappeningKind = "dropped"
+	HappeningKindReorganised  HappeningKind = "reorganised"
+	HappeningKindReversed     HappeningKind = "reversed"
 )
 
 // InvoiceType: `payment`: a single payment. `donation`: the buyer chooses the amount.
@@ -250,6 +280,21 @@ const (
 	OrderStatePartialFailed  OrderState = "partial_failed"
 	OrderStateExpired        OrderState = "expired"
 	OrderStateCancelled      OrderState = "cancelled"
+)
+
+// PaymentFate: Where the money is. `waiting`: on its way. `kept`: at the merchant's address, not
+// counted for the invoice. `moved`: in the transaction that took its place. `not_sent`: it never
+// arrived. `lost`: no longer the merchant's. `unclear`: it arrived, and nobody vouches for its
+// value.
+type PaymentFate string
+
+const (
+	PaymentFateWaiting PaymentFate = "waiting"
+	PaymentFateKept    PaymentFate = "kept"
+	PaymentFateMoved   PaymentFate = "moved"
+	PaymentFateNotSent PaymentFate = "not_sent"
+	PaymentFateLost    PaymentFate = "lost"
+	PaymentFateUnclear PaymentFate = "unclear"
 )
 
 // PaymentLinkInterval: a filter.
@@ -402,8 +447,11 @@ type BuyerStatus struct {
 	ContractAddress *string `json:"contract_address"`
 	CreatedAt       string  `json:"created_at"`
 	// When the payment window ends.
-	ExpiresAt   string      `json:"expires_at"`
-	InvoiceType InvoiceType `json:"invoice_type"`
+	ExpiresAt string `json:"expires_at"`
+	// Payments that did not simply count, up to 10: what arrived, where it is, and what to do. Absent
+	// if there are none.
+	Happened    []PaymentHappening `json:"happened,omitempty"`
+	InvoiceType InvoiceType        `json:"invoice_type"`
 	// Whether the buyer still has to choose a currency; everything about the payment is null until
 	// then.
 	IsDraft bool         `json:"is_draft"`
@@ -907,8 +955,10 @@ type NewNcPayout struct {
 // absent. It describes the input of `parse`, member by member; nothing is read into it.
 type NewPayment struct {
 	// Where the buyer is redirected once the invoice is cancelled or expired: an http or https URL.
+	// Left out, the merchant's default holds, if there is one.
 	CancelURL string `json:"cancel_url,omitempty"`
-	// Where signed IPNs are posted: an absolute http or https URL on the public internet.
+	// Where signed IPNs are posted: an absolute http or https URL on the public internet. Left out,
+	// the merchant's default holds, if there is one.
 	IPNCallbackURL string `json:"ipn_callback_url,omitempty"`
 	// When sent, `pay_currency` is read as a bare symbol on this chain.
 	Network string `json:"network,omitempty"`
@@ -928,7 +978,8 @@ type NewPayment struct {
 	PricingMode PricingMode `json:"pricing_mode,omitempty"`
 	// Accepted and ignored; responses always contain the `payment_id` here.
 	PurchaseID json.RawMessage `json:"purchase_id,omitempty"`
-	// Where the buyer is redirected once the invoice is paid: an http or https URL.
+	// Where the buyer is redirected once the invoice is paid: an http or https URL. Left out, the
+	// merchant's default holds, if there is one.
 	SuccessURL string `json:"success_url,omitempty"`
 }
 
@@ -948,7 +999,8 @@ type NewPaymentLink struct {
 	Interval PaymentLinkInterval `json:"interval,omitempty"`
 	// Of a subscription: how many of them; 1 if absent. Of days at least 7.
 	IntervalCount int64 `json:"interval_count,omitempty"`
-	// Where the signed IPNs of its invoices are posted.
+	// Where the signed IPNs of its invoices are posted. Left out, the merchant's default holds, if
+	// there is one.
 	IPNCallbackURL string `json:"ipn_callback_url,omitempty"`
 	// The largest amount that visitors may choose; 1,000,000 if absent.
 	MaxAmount Amount `json:"max_amount,omitempty"`
@@ -1192,6 +1244,28 @@ type PaymentDetail struct {
 	// Present only on an unresolved draft, also after it was abandoned: the currencies that its buyer
 	// may choose.
 	AcceptedCurrencies []AcceptedCurrency `json:"accepted_currencies,omitempty"`
+}
+
+// PaymentHappening: A payment that did not simply count.
+type PaymentHappening struct {
+	Advice BuyerAdvice `json:"advice"`
+	// The amount that arrived, in whole units; null for a token outside the catalogue.
+	Amount *string `json:"amount"`
+	// A page of a public block explorer; null on networks that none shows.
+	ExplorerURL *string       `json:"explorer_url"`
+	Fate        PaymentFate   `json:"fate"`
+	Kind        HappeningKind `json:"kind"`
+	Network     NetworkName   `json:"network"`
+	// The text by which the merchant finds the payment.
+	Reference string `json:"reference"`
+	// The transaction that took its place; null unless `kind` is `replaced`.
+	ReplacedBy *string `json:"replaced_by"`
+	// When it was first seen.
+	SeenAt string `json:"seen_at"`
+	// The symbol of what arrived; null for a token outside the catalogue.
+	Symbol *string `json:"symbol"`
+	// The transaction that brought it, or was to bring it.
+	TxHash string `json:"tx_hash"`
 }
 
 // PaymentIpn: The body of an IPN, for the API's description: `body` writes it from the stored

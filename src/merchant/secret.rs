@@ -22,6 +22,7 @@ const SEED_CONTEXT: &[u8] = b"payout.seed";
 const SEED_NONCE: &[u8] = b"seed.nonce";
 const PROOF_CONTEXT: &[u8] = b"master_key.proof";
 const CODES_CONTEXT: &[u8] = b"account.totp";
+const INVITATION_CONTEXT: &[u8] = b"mail.invitation";
 const LEGACY_CONTEXT: &[u8] = b"legacy_key.private_key";
 /// The first byte of a sealed secret: the format. During a rotation the cipher's own tag says which
 /// key sealed it.
@@ -266,6 +267,21 @@ impl KeyRing {
         Ok((SecretBox::new(Box::new(open)), by))
     }
 
+    /// Seals the address of an invitation for its mail, which lives as long as the invitation: it
+    /// is not sealed anew when the master key changes, and one that was not sent by the end of that
+    /// is a dead letter.
+    pub fn seal_invitation(&self, membership_id: Uuid, url: &str) -> Vec<u8> {
+        self.current.seal_bytes(&invitation_context(membership_id), url.as_bytes())
+    }
+
+    /// Opens the output of [`Self::seal_invitation`] for the same membership. `None` if it is
+    /// another's, or under another key.
+    pub fn open_invitation(&self, membership_id: Uuid, sealed: &[u8]) -> Option<SecretString> {
+        let context = invitation_context(membership_id);
+        let (open, _) = self.try_keys(|key| key.open_bytes(&context, sealed)).ok()?;
+        String::from_utf8(open).ok().map(SecretString::from)
+    }
+
     /// Seals a merchant's private key of the `/legacy` adapter for its row.
     pub fn seal_legacy_key(&self, merchant_id: Uuid, key: &str) -> Vec<u8> {
         self.current.seal_bytes(&legacy_context(merchant_id), key.as_bytes())
@@ -319,6 +335,10 @@ fn context(merchant_id: Uuid) -> Vec<u8> {
 
 fn legacy_context(merchant_id: Uuid) -> Vec<u8> {
     [&[KEY_ID], LEGACY_CONTEXT, merchant_id.as_bytes()].concat()
+}
+
+fn invitation_context(membership_id: Uuid) -> Vec<u8> {
+    [&[KEY_ID], INVITATION_CONTEXT, membership_id.as_bytes()].concat()
 }
 
 fn codes_context(account_id: Uuid) -> Vec<u8> {

@@ -36,6 +36,17 @@ impl Underpay {
     pub const NONE: Self = Self { tolerance: Bps::new(0), when: UnderpayWhen::Deadline };
 }
 
+/// Addresses of payments whose creation names none.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DefaultUrls {
+    /// Where the webhooks of a payment go.
+    pub ipn_callback: Option<String>,
+    /// Where a buyer goes who has paid.
+    pub success: Option<String>,
+    /// Where a buyer goes whose payment was cancelled or has expired.
+    pub cancel: Option<String>,
+}
+
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// Totals that exceed the amount by more than this are overpaid.
@@ -48,6 +59,7 @@ pub struct Settings {
     /// `code@network` of the tokens a draft may be paid in; `None` accepts every enabled one.
     pub accepted: Option<Vec<String>>,
     pub payout_webhook_url: Option<String>,
+    pub default_urls: DefaultUrls,
 }
 
 impl Default for Settings {
@@ -60,6 +72,7 @@ impl Default for Settings {
             open_invoices_max: OPEN_INVOICES_MAX_DEFAULT,
             accepted: None,
             payout_webhook_url: None,
+            default_urls: DefaultUrls::default(),
         }
     }
 }

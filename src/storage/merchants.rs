@@ -23,6 +23,9 @@ pub struct MerchantRow {
     pub open_invoices_max: i32,
     pub accepted_tokens: Option<Vec<String>>,
     pub payout_webhook_url: Option<String>,
+    pub default_ipn_callback_url: Option<String>,
+    pub default_success_url: Option<String>,
+    pub default_cancel_url: Option<String>,
     pub logo_url: Option<String>,
     pub suspended_at: Option<DateTime<Utc>>,
     pub slow_until: Option<DateTime<Utc>>,
@@ -41,8 +44,8 @@ pub async fn insert(
         r#"
         insert into merchant (id, name, api_key_sha256, api_key_preview, webhook_secret_sealed, overpay_bps,
             payment_window_seconds, selection_window_seconds, open_invoices_max, accepted_tokens, payout_webhook_url,
-            underpay_bps, underpay_when)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+            underpay_bps, underpay_when, default_ipn_callback_url, default_success_url, default_cancel_url)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
         "#,
         id,
         name,
@@ -57,6 +60,9 @@ pub async fn insert(
         settings.payout_webhook_url,
         column(settings.underpay.tolerance.get())?,
         settings.underpay.when.as_str(),
+        settings.default_urls.ipn_callback,
+        settings.default_urls.success,
+        settings.default_urls.cancel,
     )
     .execute(connection)
     .await?;
@@ -76,7 +82,8 @@ pub async fn by_id(
         r#"
         select id, name, api_key_preview, overpay_bps, underpay_bps, underpay_when as "underpay_when: _",
                payment_window_seconds, selection_window_seconds,
-               open_invoices_max, accepted_tokens, payout_webhook_url, logo_url, suspended_at, slow_until, created_at
+               open_invoices_max, accepted_tokens, payout_webhook_url, default_ipn_callback_url, default_success_url,
+               default_cancel_url, logo_url, suspended_at, slow_until, created_at
         from merchant
         where id = $1
         "#,
@@ -97,7 +104,8 @@ pub async fn list(
         r#"
         select id, name, api_key_preview, overpay_bps, underpay_bps, underpay_when as "underpay_when: _",
                payment_window_seconds, selection_window_seconds,
-               open_invoices_max, accepted_tokens, payout_webhook_url, logo_url, suspended_at, slow_until, created_at
+               open_invoices_max, accepted_tokens, payout_webhook_url, default_ipn_callback_url, default_success_url,
+               default_cancel_url, logo_url, suspended_at, slow_until, created_at
         from merchant
         order by created_at, id
         limit $1
@@ -122,7 +130,8 @@ pub async fn page(
         r#"
         select id, name, api_key_preview, overpay_bps, underpay_bps, underpay_when as "underpay_when: _",
                payment_window_seconds, selection_window_seconds,
-               open_invoices_max, accepted_tokens, payout_webhook_url, logo_url, suspended_at, slow_until, created_at
+               open_invoices_max, accepted_tokens, payout_webhook_url, default_ipn_callback_url, default_success_url,
+               default_cancel_url, logo_url, suspended_at, slow_until, created_at
         from merchant
         where (created_at, id) < ($2, $3)
           and ($1 = '' or starts_with(lower(name), lower($1)) or starts_with(id::text, lower($1)))
@@ -179,7 +188,8 @@ pub async fn update(
         r#"
         update merchant
         set name = $2, logo_url = $3, overpay_bps = $4, underpay_bps = $10, underpay_when = $11, payment_window_seconds = $5, selection_window_seconds = $6,
-            open_invoices_max = $7, accepted_tokens = $8, payout_webhook_url = $9
+            open_invoices_max = $7, accepted_tokens = $8, payout_webhook_url = $9,
+            default_ipn_callback_url = $12, default_success_url = $13, default_cancel_url = $14
         where id = $1
         "#,
         id,
@@ -193,6 +203,9 @@ pub async fn update(
         settings.payout_webhook_url,
         column(settings.underpay.tolerance.get())?,
         settings.underpay.when.as_str(),
+        settings.default_urls.ipn_callback,
+        settings.default_urls.success,
+        settings.default_urls.cancel,
     )
     .execute(connection)
     .await?;

@@ -39,7 +39,8 @@ pub struct NewHostedInvoice {
     /// Shown to the buyer on the hosted checkout.
     #[schema(max_length = 2000)]
     pub order_description: Option<String>,
-    /// Where signed IPNs are posted.
+    /// Where signed IPNs are posted. Left out, the merchant's default holds, if there is one; so
+    /// do those of the other two.
     #[schema(value_type = Option<schema::OptionalWebAddress>)]
     pub ipn_callback_url: Option<String>,
     /// Where the buyer is sent once it is paid.
@@ -100,10 +101,15 @@ pub async fn create_invoice(
     let members = read_members(body).await?;
     let request = new_payment::parse_hosted(&members, key, gateway.egress.policy())?;
     let created = gateway.create_invoice(&caller, &request).await?;
-    let urls = (request.success_url, request.cancel_url);
-    let Some(invoice) = HostedInvoice::render(&created.body, urls) else {
+    let damaged = || {
         tracing::error!("the stored answer about an invoice cannot be read");
-        return Err(ApiError::Internal);
+        ApiError::Internal
+    };
+    let mut invoice = HostedInvoice::render(&created.body).ok_or_else(damaged)?;
+    // The payment object has neither, and defaults of the merchant may be other ones by now.
+    (invoice.success_url, invoice.cancel_url) = match (request.success_url, request.cancel_url) {
+        (Some(success), Some(cancel)) => (Some(success), Some(cancel)),
+        _ => gateway.redirects_of_payment(&invoice.id).await?,
     };
     let mut response = (StatusCode::CREATED, Json(invoice)).into_response();
     if created.replayed {

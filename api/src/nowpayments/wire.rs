@@ -135,7 +135,7 @@ pub struct HostedInvoice {
     /// Null while the buyer has not chosen.
     #[schema(required)]
     pub pay_currency: Option<String>,
-    /// As it was sent.
+    /// As it was sent, or the merchant's default.
     #[schema(required)]
     pub ipn_callback_url: Option<String>,
     /// The hosted checkout's page, to which the buyer is sent.
@@ -153,11 +153,11 @@ pub struct HostedInvoice {
 }
 
 impl HostedInvoice {
-    /// From the stored answer about the payment, which a repeat gets too. `None` if it is damaged.
-    pub fn render(payment: &str, urls: (Option<String>, Option<String>)) -> Option<Self> {
+    /// From the stored answer about the payment, which a repeat gets too, but for the addresses of
+    /// the buyer. `None` if it is damaged.
+    pub fn render(payment: &str) -> Option<Self> {
         let payment: Value = serde_json::from_str(payment).ok()?;
         let text = |name: &str| payment[name].as_str().map(ToOwned::to_owned);
-        let (success_url, cancel_url) = urls;
         Some(Self {
             id: text("payment_id")?,
             token_id: text("payment_id")?,
@@ -168,8 +168,8 @@ impl HostedInvoice {
             pay_currency: text("pay_currency"),
             ipn_callback_url: text("ipn_callback_url"),
             invoice_url: text("invoice_url")?,
-            success_url,
-            cancel_url,
+            success_url: None,
+            cancel_url: None,
             created_at: text("created_at")?,
             updated_at: text("updated_at")?,
         })

@@ -9,7 +9,6 @@ use gateway::{
 };
 use serde_json::Number;
 use sha2::{Digest, Sha256};
-use url::Url;
 use utoipa::ToSchema;
 
 use crate::{
@@ -54,17 +53,19 @@ pub struct NewPayment {
     /// Shown to the buyer on the hosted checkout.
     #[schema(max_length = 2000)]
     pub order_description: Option<String>,
-    /// Where signed IPNs are posted: an absolute http or https URL on the public internet.
+    /// Where signed IPNs are posted: an absolute http or https URL on the public internet. Left
+    /// out, the merchant's default holds, if there is one.
     #[schema(value_type = Option<schema::OptionalWebAddress>)]
     pub ipn_callback_url: Option<String>,
     /// Accepted and ignored; responses always contain the `payment_id` here.
     #[schema(value_type = Option<schema::Anything>)]
     pub purchase_id: Option<serde_json::Value>,
-    /// Where the buyer is redirected once the invoice is paid: an http or https URL.
+    /// Where the buyer is redirected once the invoice is paid: an http or https URL. Left out, the
+    /// merchant's default holds, if there is one.
     #[schema(value_type = Option<schema::OptionalWebAddress>)]
     pub success_url: Option<String>,
     /// Where the buyer is redirected once the invoice is cancelled or expired: an http or https
-    /// URL.
+    /// URL. Left out, the merchant's default holds, if there is one.
     #[schema(value_type = Option<schema::OptionalWebAddress>)]
     pub cancel_url: Option<String>,
 }
@@ -187,16 +188,7 @@ pub(crate) fn callback_url(members: &Members, policy: &Policy) -> Result<Option<
 pub(crate) fn redirect_url(members: &Members, name: &str) -> Result<Option<String>, ApiError> {
     let Some(text) = optional_url(members, name)? else { return Ok(None) };
     let refused = || ApiError::invalid(format!("{name} must be an http or https URL"));
-    page_url(&text).ok_or_else(refused).map(Some)
-}
-
-/// The URL of a page to which a browser may be sent; `None` if it is no such URL.
-pub(crate) fn page_url(text: &str) -> Option<String> {
-    let url = Url::parse(text).ok().filter(|url| {
-        let plain = url.username().is_empty() && url.password().is_none();
-        matches!(url.scheme(), "http" | "https") && url.has_host() && plain
-    });
-    url.map(Into::into)
+    guard::page_url(&text).ok_or_else(refused).map(Some)
 }
 
 /// Of the parsed values: the same request in another spelling is the same request. Each value says

@@ -48,6 +48,7 @@ namespace Gateway\Sdk;
  *   contract_address: string|null,
  *   created_at: string,
  *   expires_at: string,
+ *   happened?: list<PaymentHappening>,
  *   invoice_type: string,
  *   is_draft: bool,
  *   network: string|null,
@@ -420,6 +421,19 @@ namespace Gateway\Sdk;
  *   data: list<PaymentDeposit>,
  *   has_more: bool,
  *   limit: int,
+ * }
+ * @phpstan-type PaymentHappening array{
+ *   advice: string,
+ *   amount: string|null,
+ *   explorer_url: string|null,
+ *   fate: string,
+ *   kind: string,
+ *   network: string,
+ *   reference: string,
+ *   replaced_by: string|null,
+ *   seen_at: string,
+ *   symbol: string|null,
+ *   tx_hash: string,
  * }
  * @phpstan-type PaymentLink array{
  *   accepted: list<string>|null,

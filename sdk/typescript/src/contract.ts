@@ -79,6 +79,12 @@ export type ErrorCode =
  */
 export type BatchStateName = 'pending' | 'signing' | 'broadcasted' | 'confirmed' | 'failed' | (string & {});
 
+/**
+ * `wait`. `contact_merchant`: write to the merchant, with `reference`. `send_again`: send the
+ * amount again if the wallet says that the transaction failed. `nothing`.
+ */
+export type BuyerAdvice = 'wait' | 'contact_merchant' | 'send_again' | 'nothing' | (string & {});
+
 /** The status in the buyer's vocabulary. The last four values are final. */
 export type BuyerStatusName = 'pending' | 'partial' | 'paid' | 'overpaid' | 'expired' | 'cancelled' | (string & {});
 
@@ -102,6 +108,15 @@ export type FeeBearer = 'sender' | 'recipient' | (string & {});
  * are confirmed.
  */
 export type FundingStatus = 'none' | 'detected' | 'underfunded' | 'exact' | 'overfunded' | (string & {});
+
+/**
+ * `unconfirmed`: seen, and waits for confirmations. `wrong_token`, `wrong_network`,
+ * `unknown_token`: something else than what was asked for. `late`: after the end of the invoice.
+ * `replaced`: another transaction took its place. `dropped`: its network does not know it any more.
+ * `reorganised`: its block left the chain, and it waits for another one. `reversed`: it left the
+ * chain after it had been counted. Later releases may add more.
+ */
+export type HappeningKind = 'unconfirmed' | 'wrong_token' | 'wrong_network' | 'unknown_token' | 'late' | 'replaced' | 'dropped' | 'reorganised' | 'reversed' | (string & {});
 
 /**
  * `payment`: a single payment. `donation`: the buyer chooses the amount. `subscription`: a
@@ -142,6 +157,13 @@ export type NetworkName = 'bitcoin' | 'litecoin' | 'dogecoin' | 'ethereum' | 'po
  * its merchant or an operator. The last four states are final.
  */
 export type OrderState = 'draft' | 'pending_deposit' | 'funded' | 'processing' | 'completed' | 'partial_failed' | 'expired' | 'cancelled' | (string & {});
+
+/**
+ * Where the money is. `waiting`: on its way. `kept`: at the merchant's address, not counted for the
+ * invoice. `moved`: in the transaction that took its place. `not_sent`: it never arrived. `lost`:
+ * no longer the merchant's. `unclear`: it arrived, and nobody vouches for its value.
+ */
+export type PaymentFate = 'waiting' | 'kept' | 'moved' | 'not_sent' | 'lost' | 'unclear' | (string & {});
 
 export type PaymentLinkInterval = 'day' | 'week' | 'month' | 'year' | (string & {});
 
@@ -252,6 +274,11 @@ export interface BuyerStatus {
   created_at: string;
   /** When the payment window ends. */
   expires_at: string;
+  /**
+   * Payments that did not simply count, up to 10: what arrived, where it is, and what to do. Absent
+   * if there are none.
+   */
+  happened?: PaymentHappening[];
   invoice_type: InvoiceType;
   /**
    * Whether the buyer still has to choose a currency; everything about the payment is null until
@@ -819,9 +846,13 @@ export interface NewNcPayout {
 export interface NewPayment {
   /**
    * Where the buyer is redirected once the invoice is cancelled or expired: an http or https URL.
+   * Left out, the merchant's default holds, if there is one.
    */
   cancel_url?: string | null;
-  /** Where signed IPNs are posted: an absolute http or https URL on the public internet. */
+  /**
+   * Where signed IPNs are posted: an absolute http or https URL on the public internet. Left out,
+   * the merchant's default holds, if there is one.
+   */
   ipn_callback_url?: string | null;
   /** When sent, `pay_currency` is read as a bare symbol on this chain. */
   network?: string | null;
@@ -847,7 +878,10 @@ export interface NewPayment {
   pricing_mode?: PricingMode | null;
   /** Accepted and ignored; responses always contain the `payment_id` here. */
   purchase_id?: unknown | null;
-  /** Where the buyer is redirected once the invoice is paid: an http or https URL. */
+  /**
+   * Where the buyer is redirected once the invoice is paid: an http or https URL. Left out, the
+   * merchant's default holds, if there is one.
+   */
   success_url?: string | null;
 }
 
@@ -873,7 +907,10 @@ export interface NewPaymentLink {
   interval?: PaymentLinkInterval | null;
   /** Of a subscription: how many of them; 1 if absent. Of days at least 7. */
   interval_count?: number | null;
-  /** Where the signed IPNs of its invoices are posted. */
+  /**
+   * Where the signed IPNs of its invoices are posted. Left out, the merchant's default holds, if
+   * there is one.
+   */
   ipn_callback_url?: string | null;
   /** The largest amount that visitors may choose; 1,000,000 if absent. */
   max_amount?: string | null;
@@ -1149,6 +1186,28 @@ export interface PaymentDetail extends Payment {
    * may choose.
    */
   accepted_currencies?: AcceptedCurrency[] | null;
+}
+
+/** A payment that did not simply count. */
+export interface PaymentHappening {
+  advice: BuyerAdvice;
+  /** The amount that arrived, in whole units; null for a token outside the catalogue. */
+  amount: string | null;
+  /** A page of a public block explorer; null on networks that none shows. */
+  explorer_url: string | null;
+  fate: PaymentFate;
+  kind: HappeningKind;
+  network: NetworkName;
+  /** The text by which the merchant finds the payment. */
+  reference: string;
+  /** The transaction that took its place; null unless `kind` is `replaced`. */
+  replaced_by: string | null;
+  /** When it was first seen. */
+  seen_at: string;
+  /** The symbol of what arrived; null for a token outside the catalogue. */
+  symbol: string | null;
+  /** The transaction that brought it, or was to bring it. */
+  tx_hash: string;
 }
 
 /** The body of an IPN, for the API's description: [`body`] writes it from the stored snapshot. */

@@ -22,7 +22,7 @@ use crate::{
         payment::{Payment, PaymentAsset, PaymentView},
         quote::{self, QuoteError},
     },
-    merchant::settings::{Underpay, WINDOW_SECONDS_MAX},
+    merchant::settings::{DefaultUrls, Underpay, WINDOW_SECONDS_MAX},
     money::{AmountError, BaseUnits, Bps, Price},
     storage::{
         PgConnection, StorageError,
@@ -364,12 +364,13 @@ pub(crate) fn eligible(
 }
 
 /// Settings of a merchant that a new invoice takes over, by whatever way it is created.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Inherited {
     pub merchant_id: Uuid,
     pub overpay_tolerance: Bps,
     pub payment_window_seconds: i32,
     pub selection_window_seconds: i32,
+    pub default_urls: DefaultUrls,
 }
 
 impl From<&Caller> for Inherited {
@@ -379,11 +380,13 @@ impl From<&Caller> for Inherited {
             overpay_tolerance: caller.overpay_tolerance,
             payment_window_seconds: caller.payment_window_seconds,
             selection_window_seconds: caller.selection_window_seconds,
+            default_urls: caller.default_urls.clone(),
         }
     }
 }
 
-/// An invoice with everything but the currency, address and amount of its payment.
+/// An invoice with everything but the currency, address and amount of its payment. What the request
+/// leaves out is the merchant's default.
 pub(crate) fn blank_invoice(
     caller: Inherited,
     request: &NewInvoice,
@@ -393,6 +396,7 @@ pub(crate) fn blank_invoice(
     let window =
         if draft { caller.selection_window_seconds } else { caller.payment_window_seconds };
     let window = window.min(WINDOW_SECONDS_MAX);
+    let defaults = caller.default_urls;
     let view = PaymentView {
         payment_id: PaymentId::generate().to_string(),
         status: Status::Draft,
@@ -402,7 +406,7 @@ pub(crate) fn blank_invoice(
         actually_paid: BaseUnits::ZERO,
         order_id: request.order_id.clone(),
         order_description: request.order_description.clone(),
-        ipn_callback_url: request.ipn_callback_url.clone(),
+        ipn_callback_url: request.ipn_callback_url.clone().or(defaults.ipn_callback),
         invoice_type: InvoiceType::Payment,
         window_seconds: window.unsigned_abs(),
         deadline: now + chrono::TimeDelta::seconds(i64::from(window)),
@@ -419,8 +423,8 @@ pub(crate) fn blank_invoice(
         credited: BaseUnits::ZERO,
         overpay_tolerance: caller.overpay_tolerance,
         underpay: Underpay::NONE,
-        success_url: request.success_url.clone(),
-        cancel_url: request.cancel_url.clone(),
+        success_url: request.success_url.clone().or(defaults.success),
+        cancel_url: request.cancel_url.clone().or(defaults.cancel),
         accepted_tokens: None,
         payment_window_seconds: caller.payment_window_seconds.min(WINDOW_SECONDS_MAX),
         rate: None,

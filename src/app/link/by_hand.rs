@@ -2,7 +2,6 @@
 //! the same rules as the API's.
 
 use sha2::{Digest, Sha256};
-use url::Url;
 use uuid::Uuid;
 
 use super::{LinkError, change::Changes};
@@ -210,12 +209,8 @@ fn period(fields: &Fields<'_>, kind: LinkKind) -> Result<Option<Period>, ByHandE
 /// Http or https with a host and without a password in it.
 fn success_url(field: &str) -> Result<Option<String>, ByHandError> {
     let Some(text) = text(field) else { return Ok(None) };
-    let url = Url::parse(&text).ok().filter(|url| {
-        let plain = url.username().is_empty() && url.password().is_none();
-        matches!(url.scheme(), "http" | "https") && url.has_host() && plain
-    });
-    let url = url.filter(|url| url.as_str().len() <= URL_CHARS_MAX);
-    Ok(Some(url.ok_or(ByHandError::SuccessUrl)?.to_string()))
+    let url = guard::page_url(&text).filter(|url| url.len() <= URL_CHARS_MAX);
+    Ok(Some(url.ok_or(ByHandError::SuccessUrl)?))
 }
 
 /// The form's key, of its own kind, with a hash of its values. Each says its length, so that no two

@@ -33,6 +33,7 @@ use crate::{
         words::{self, WordsError},
     },
     mail::Language,
+    merchant::settings::DefaultUrls,
     money::{Bps, Price},
     storage::{
         PgConnection, StorageError, access,
@@ -227,12 +228,17 @@ impl Gateway {
     }
 }
 
+/// Of the default addresses the webhooks' alone: a link has pages of its own to lead back to.
 pub(crate) fn inherited(merchant: &MerchantRow) -> Inherited {
     Inherited {
         merchant_id: merchant.id,
         overpay_tolerance: Bps::new(merchant.overpay_bps.unsigned_abs()),
         payment_window_seconds: merchant.payment_window_seconds,
         selection_window_seconds: merchant.selection_window_seconds,
+        default_urls: DefaultUrls {
+            ipn_callback: merchant.default_ipn_callback_url.clone(),
+            ..DefaultUrls::default()
+        },
     }
 }
 

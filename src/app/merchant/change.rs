@@ -7,7 +7,8 @@ use uuid::Uuid;
 use super::manage::{MerchantError, checked_name, token_ids};
 use crate::app::Gateway;
 use crate::{
-    merchant::settings::{Settings, Underpay, UnderpayWhen},
+    egress::guard::{self, Policy},
+    merchant::settings::{DefaultUrls, Settings, Underpay, UnderpayWhen},
     money::Bps,
     storage::{
         StorageError, merchants,
@@ -40,6 +41,10 @@ pub struct Changes {
     /// `CODE` or `CODE@NETWORK`; removed accepts every enabled currency.
     pub accepted: Setting<Vec<String>>,
     pub payout_webhook_url: Setting<String>,
+    /// The same rules as for the members of `POST /v1/payment` that they stand for.
+    pub default_ipn_callback_url: Setting<String>,
+    pub default_success_url: Setting<String>,
+    pub default_cancel_url: Setting<String>,
     pub logo_url: Setting<String>,
 }
 
@@ -70,7 +75,7 @@ impl Gateway {
         if seen.is_some_and(|seen| seen != version(&row)) {
             return Err(MerchantError::ChangedMeanwhile);
         }
-        let (profile, settings) = changed(row, changes)?;
+        let (profile, settings) = changed(row, changes, self.egress.policy())?;
         settings.check(self.config.window_seconds_min())?;
         merchants::update(&mut tx, id, &profile, &settings).await?;
         let row = merchants::by_id(&mut tx, id).await?.ok_or(MerchantError::Unknown(id))?;
@@ -93,6 +98,7 @@ pub fn version(row: &MerchantRow) -> String {
             row.open_invoices_max,
             &row.accepted_tokens,
             &row.payout_webhook_url,
+            (&row.default_ipn_callback_url, &row.default_success_url, &row.default_cancel_url),
         )
     );
     let mut hash = hex::encode(Sha256::digest(settings));
@@ -100,7 +106,11 @@ pub fn version(row: &MerchantRow) -> String {
     hash
 }
 
-fn changed(row: MerchantRow, changes: Changes) -> Result<(Profile, Settings), MerchantError> {
+fn changed(
+    row: MerchantRow,
+    changes: Changes,
+    policy: &Policy,
+) -> Result<(Profile, Settings), MerchantError> {
     let name = match changes.name {
         Some(name) => checked_name(&name)?.to_owned(),
         None => row.name,
@@ -118,6 +128,14 @@ fn changed(row: MerchantRow, changes: Changes) -> Result<(Profile, Settings), Me
     if let Some(url) = &payout_webhook_url {
         check_url(url, &["http", "https"], "payout webhook")?;
     }
+    let webhooks = changes.default_ipn_callback_url.checked(|url| callback(url, policy))?;
+    let success = changes.default_success_url.checked(|url| page(&url, "success"))?;
+    let cancel = changes.default_cancel_url.checked(|url| page(&url, "cancel"))?;
+    let default_urls = DefaultUrls {
+        ipn_callback: webhooks.over(row.default_ipn_callback_url),
+        success: success.over(row.default_success_url),
+        cancel: cancel.over(row.default_cancel_url),
+    };
     let settings = Settings {
         overpay_tolerance: changes.overpay_tolerance.unwrap_or(Bps::new(stored(row.overpay_bps))),
         underpay: Underpay {
@@ -133,6 +151,7 @@ fn changed(row: MerchantRow, changes: Changes) -> Result<(Profile, Settings), Me
         open_invoices_max: changes.open_invoices_max.unwrap_or(stored(row.open_invoices_max)),
         accepted,
         payout_webhook_url,
+        default_urls,
     };
     Ok((Profile { name, logo_url }, settings))
 }
@@ -150,6 +169,27 @@ impl<T> Setting<T> {
             Self::Set(value) => Some(value),
         }
     }
+
+    /// Only a new value is checked: an address that was stored under other rules does not prevent
+    /// a change of something else.
+    fn checked<E>(self, check: impl FnOnce(T) -> Result<T, E>) -> Result<Self, E> {
+        Ok(match self {
+            Self::Set(value) => Self::Set(check(value)?),
+            other @ (Self::Unchanged | Self::Removed) => other,
+        })
+    }
+}
+
+/// Refused here if it literally points inward, and checked again at every attempt.
+fn callback(url: String, policy: &Policy) -> Result<String, MerchantError> {
+    guard::check_url(&url, policy).map_err(MerchantError::DefaultCallback)?;
+    Ok(url)
+}
+
+fn page(url: &str, what: &'static str) -> Result<String, MerchantError> {
+    let refused = || MerchantError::Url { what, schemes: "http or https".to_owned() };
+    let page = guard::page_url(url).filter(|_| url.chars().count() <= URL_CHARS_MAX);
+    page.ok_or_else(refused)
 }
 
 fn check_url(text: &str, schemes: &[&str], what: &'static str) -> Result<(), MerchantError> {

@@ -1,8 +1,9 @@
 //! A merchant as buyers see it, for the checkout and for the merchant who changes it.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use sha2::{Digest, Sha256};
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use super::manage::MerchantError;
@@ -145,22 +146,32 @@ impl Gateway {
 
 impl Gateway {
     /// Makes the served file. A picture takes some tens of milliseconds, in which no request may
-    /// wait: it has a thread of its own. The turn ends with that thread, which goes on when the
-    /// request is given up.
+    /// wait.
     async fn made(&self, file: Vec<u8>) -> Result<LogoRow, FrontError> {
-        let turn = self.pictures_room.clone().acquire_owned();
-        let turn = tokio::time::timeout(TURN_LIMIT, turn).await.map_err(|_| LogoError::Busy)?;
-        let turn = turn.map_err(|_| LogoError::Busy)?;
-        let decoding = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            logo::reencode(&file)
-        });
-        let logo = decoding.await.map_err(|_| LogoError::Format)??;
+        let reencode = move || logo::reencode(&file);
+        let logo = in_turn(&self.pictures_room, TURN_LIMIT, reencode).await??;
         let mut name = hex::encode(Sha256::digest(&logo.png));
         name.truncate(NAME_DIGITS);
         let side = |pixels: u32| i32::try_from(pixels).map_err(|_| LogoError::Pixels);
         Ok(LogoRow { name, width: side(logo.width)?, height: side(logo.height)?, png: logo.png })
     }
+}
+
+/// Runs `work` on a thread of its own while it has a place in `room`, for which it waits up to
+/// `limit`. The place is free again when that thread ends, which goes on when the request is given
+/// up.
+async fn in_turn<T: Send + 'static>(
+    room: &Arc<Semaphore>,
+    limit: Duration,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, LogoError> {
+    let turn = tokio::time::timeout(limit, room.clone().acquire_owned());
+    let turn = turn.await.map_err(|_| LogoError::Busy)?.map_err(|_| LogoError::Busy)?;
+    let done = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        work()
+    });
+    done.await.map_err(|_| LogoError::Format)
 }
 
 fn front(row: &FrontRow) -> Front {
@@ -180,4 +191,61 @@ fn front(row: &FrontRow) -> Front {
 
 fn version(row: &FrontRow) -> String {
     row.updated_at.map_or_else(|| "new".to_owned(), |at| at.timestamp_micros().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{
+        atomic::{AtomicUsize, Ordering},
+        mpsc,
+    };
+
+    use super::*;
+
+    /// No machine is so busy.
+    const LONG: Duration = Duration::from_secs(600);
+
+    /// Attack: many uploads at once, each of which takes a hundred megabytes while it is decoded.
+    #[tokio::test]
+    async fn pictures_are_decoded_one_at_a_time() {
+        let room = Arc::new(Semaphore::new(DECODED_AT_ONCE));
+        let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let mut uploads = tokio::task::JoinSet::new();
+        for _ in 0..8 {
+            let (room, running, most) = (room.clone(), running.clone(), most.clone());
+            uploads.spawn(async move {
+                let work = move || {
+                    most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    std::thread::yield_now();
+                    running.fetch_sub(1, Ordering::SeqCst);
+                };
+                in_turn(&room, LONG, work).await
+            });
+        }
+        let done = uploads.join_all().await;
+        assert_eq!(done, [Ok(()); 8]);
+        assert_eq!(most.load(Ordering::SeqCst), DECODED_AT_ONCE);
+    }
+
+    #[tokio::test]
+    async fn whoever_gets_no_turn_hears_so_and_a_request_that_is_given_up_keeps_its_turn() {
+        let room = Arc::new(Semaphore::new(DECODED_AT_ONCE));
+        let (begun, has_begun) = tokio::sync::oneshot::channel();
+        let (end, ended) = mpsc::channel::<()>();
+        let first = tokio::spawn({
+            let room = room.clone();
+            let work = move || {
+                let _nobody_left = begun.send(());
+                let _released = ended.recv();
+            };
+            async move { in_turn(&room, LONG, work).await }
+        });
+        has_begun.await.unwrap();
+        first.abort();
+        assert!(first.await.unwrap_err().is_cancelled());
+        // Its thread still decodes.
+        assert_eq!(in_turn(&room, Duration::ZERO, || ()).await, Err(LogoError::Busy));
+        end.send(()).unwrap();
+        assert_eq!(in_turn(&room, LONG, || ()).await, Ok(()));
+    }
 }

@@ -5,6 +5,7 @@ use uuid::Uuid;
 use crate::app::{Gateway, operator::master_key::MasterKeyError};
 use crate::{
     asset::catalogue::Catalogue,
+    egress::guard::UrlRefused,
     merchant::{
         ApiKey, WebhookSecret,
         front::is_deceptive,
@@ -37,6 +38,8 @@ pub enum MerchantError {
         "the {what} URL must begin with {schemes}, name a host, hold no password and have at most 2048 characters"
     )]
     Url { what: &'static str, schemes: String },
+    #[error("the address for webhooks of payments {0}")]
+    DefaultCallback(UrlRefused),
     #[error(transparent)]
     MasterKey(#[from] MasterKeyError),
     #[error(transparent)]

@@ -175,6 +175,7 @@ impl Create {
             open_invoices_max: self.max_open_invoices,
             accepted: accepted.transpose()?,
             payout_webhook_url: self.payout_webhook_url,
+            default_urls: settings::DefaultUrls::default(),
         };
         let new = gateway.create_merchant(&self.name, settings).await?;
         let (key, secret) = (new.api_key.reveal(), new.webhook_secret.reveal());
@@ -216,6 +217,9 @@ fn described(row: &MerchantRow) -> Answer {
         ("open invoices", format!("at most {}", row.open_invoices_max).into()),
         ("accepts", accept.into()),
         ("payout webhooks", render::or_dash(row.payout_webhook_url.as_ref())),
+        ("default webhooks", render::or_dash(row.default_ipn_callback_url.as_ref())),
+        ("default success", render::or_dash(row.default_success_url.as_ref())),
+        ("default cancel", render::or_dash(row.default_cancel_url.as_ref())),
         ("logo", render::or_dash(row.logo_url.as_ref())),
         ("created", iso_8601(row.created_at).into()),
     ]);
@@ -264,6 +268,9 @@ fn to_json(row: &MerchantRow) -> Value {
         "max_open_invoices": row.open_invoices_max,
         "accept": row.accepted_tokens,
         "payout_webhook_url": row.payout_webhook_url,
+        "default_ipn_callback_url": row.default_ipn_callback_url,
+        "default_success_url": row.default_success_url,
+        "default_cancel_url": row.default_cancel_url,
         "logo_url": row.logo_url,
         "slow_until": row.slow_until.map(iso_8601),
         "created_at": iso_8601(row.created_at),

@@ -17,7 +17,8 @@ use crate::currency;
 #[derive(Args)]
 #[command(group = ArgGroup::new("change").required(true).multiple(true).args([
     "name", "overpay_bps", "underpay_bps", "underpay_when", "payment_window", "selection_window", "max_open_invoices", "accept", "accept_all",
-    "payout_webhook_url", "no_payout_webhook_url", "logo_url", "no_logo_url",
+    "payout_webhook_url", "no_payout_webhook_url", "ipn_callback_url", "no_ipn_callback_url", "success_url", "no_success_url",
+    "cancel_url", "no_cancel_url", "logo_url", "no_logo_url",
 ]))]
 pub struct Set {
     /// The merchant's id, a UUID
@@ -56,6 +57,25 @@ pub struct Set {
     /// Sends webhooks about mass payouts only to orders' own addresses
     #[arg(long, conflicts_with = "payout_webhook_url")]
     no_payout_webhook_url: bool,
+    /// Where webhooks about payments go whose creation names no address
+    #[arg(long, value_name = "URL")]
+    ipn_callback_url: Option<String>,
+    /// Sends webhooks about payments only to the addresses that they were created with
+    #[arg(long, conflicts_with = "ipn_callback_url")]
+    no_ipn_callback_url: bool,
+    /// Where buyers go who have paid, unless the payment was created with an address
+    #[arg(long, value_name = "URL")]
+    success_url: Option<String>,
+    /// Removes that address
+    #[arg(long, conflicts_with = "success_url")]
+    no_success_url: bool,
+    /// Where buyers go whose payment was cancelled or has expired, unless it was created with an
+    /// address
+    #[arg(long, value_name = "URL")]
+    cancel_url: Option<String>,
+    /// Removes that address
+    #[arg(long, conflicts_with = "cancel_url")]
+    no_cancel_url: bool,
     /// The merchant's logo, an https address
     #[arg(long, value_name = "URL")]
     logo_url: Option<String>,
@@ -80,6 +100,9 @@ impl Set {
             open_invoices_max: self.max_open_invoices,
             accepted: setting(accept.transpose()?, self.accept_all),
             payout_webhook_url: setting(self.payout_webhook_url, self.no_payout_webhook_url),
+            default_ipn_callback_url: setting(self.ipn_callback_url, self.no_ipn_callback_url),
+            default_success_url: setting(self.success_url, self.no_success_url),
+            default_cancel_url: setting(self.cancel_url, self.no_cancel_url),
             logo_url: setting(self.logo_url, self.no_logo_url),
         };
         Ok(gateway.change_merchant(self.id, changes).await?)

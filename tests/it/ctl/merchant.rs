@@ -58,6 +58,24 @@ async fn every_setting_can_be_changed_after_creation_and_alone() {
             ),
             (&["--no-payout-webhook-url"], "payout_webhook_url", Value::Null),
             (
+                &["--ipn-callback-url", "https://shop.example/ipn"],
+                "default_ipn_callback_url",
+                json!("https://shop.example/ipn"),
+            ),
+            (&["--no-ipn-callback-url"], "default_ipn_callback_url", Value::Null),
+            (
+                &["--success-url", "https://shop.example/ok"],
+                "default_success_url",
+                json!("https://shop.example/ok"),
+            ),
+            (&["--no-success-url"], "default_success_url", Value::Null),
+            (
+                &["--cancel-url", "https://shop.example/no"],
+                "default_cancel_url",
+                json!("https://shop.example/no"),
+            ),
+            (&["--no-cancel-url"], "default_cancel_url", Value::Null),
+            (
                 &["--logo-url", "https://shop.example/logo.svg"],
                 "logo_url",
                 json!("https://shop.example/logo.svg"),
@@ -97,6 +115,8 @@ async fn a_refused_setting_changes_nothing() {
                 &["--payout-webhook-url", "https://u:p@shop.example"],
                 "payout webhook URL must begin with",
             ),
+            (&["--ipn-callback-url", "http://169.254.169.254/"], "link-local addresses are not"),
+            (&["--success-url", "javascript:alert(1)"], "the success URL must begin with http"),
             (&["--logo-url", "http://shop.example/logo"], "logo URL must begin with https"),
         ] {
             let set = ["merchant", "set", id, "--max-open-invoices", "77"];

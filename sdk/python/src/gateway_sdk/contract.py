@@ -94,6 +94,11 @@ ERROR_CODES = frozenset((
 # `failed`: ended with at least one unpaid row. `confirmed` and `failed` are final.
 BatchStateName = str
 
+# wait contact_merchant send_again nothing: `wait`. `contact_merchant`: write to the merchant, with
+# `reference`. `send_again`: send the amount again if the wallet says that the transaction failed.
+# `nothing`.
+BuyerAdvice = str
+
 # pending partial paid overpaid expired cancelled: The status in the buyer's vocabulary. The last
 # four values are final.
 BuyerStatusName = str
@@ -117,6 +122,14 @@ FeeBearer = str
 # none detected underfunded exact overfunded: The deposits so far: `detected` means seen but not yet
 # confirmed; with the last three values they are confirmed.
 FundingStatus = str
+
+# unconfirmed wrong_token wrong_network unknown_token late replaced dropped reorganised reversed:
+# `unconfirmed`: seen, and waits for confirmations. `wrong_token`, `wrong_network`, `unknown_token`:
+# something else than what was asked for. `late`: after the end of the invoice. `replaced`: another
+# transaction took its place. `dropped`: its network does not know it any more. `reorganised`: its
+# block left the chain, and it waits for another one. `reversed`: it left the chain after it had
+# been counted. Later releases may add more.
+HappeningKind = str
 
 # payment donation subscription pos: `payment`: a single payment. `donation`: the buyer chooses the
 # amount. `subscription`: a recurring payment. `pos`: a payment at a point-of-sale terminal.
@@ -150,6 +163,12 @@ NetworkName = str
 # unpaid recipient. `expired`: not confirmed, or not funded, in time. `cancelled`: by its merchant
 # or an operator. The last four states are final.
 OrderState = str
+
+# waiting kept moved not_sent lost unclear: Where the money is. `waiting`: on its way. `kept`: at
+# the merchant's address, not counted for the invoice. `moved`: in the transaction that took its
+# place. `not_sent`: it never arrived. `lost`: no longer the merchant's. `unclear`: it arrived, and
+# nobody vouches for its value.
+PaymentFate = str
 
 # day week month year:
 PaymentLinkInterval = str
@@ -294,6 +313,9 @@ class BuyerStatus(_BuyerStatusRequired, total=False):
 
     # Present only while the buyer has to choose a currency.
     accepted_currencies: Optional[List[AcceptedCurrency]]
+    # Payments that did not simply count, up to 10: what arrived, where it is, and what to do.
+    # Absent if there are none.
+    happened: List[PaymentHappening]
 
 
 class ConfirmPayout(TypedDict, total=False):
@@ -800,8 +822,10 @@ class NewPayment(_NewPaymentRequired, total=False):
     It describes the input of [`parse`], member by member; nothing is read into it."""
 
     # Where the buyer is redirected once the invoice is cancelled or expired: an http or https URL.
+    # Left out, the merchant's default holds, if there is one.
     cancel_url: Optional[str]
-    # Where signed IPNs are posted: an absolute http or https URL on the public internet.
+    # Where signed IPNs are posted: an absolute http or https URL on the public internet. Left out,
+    # the merchant's default holds, if there is one.
     ipn_callback_url: Optional[str]
     # When sent, `pay_currency` is read as a bare symbol on this chain.
     network: Optional[str]
@@ -814,7 +838,8 @@ class NewPayment(_NewPaymentRequired, total=False):
     pricing_mode: Optional[PricingMode]
     # Accepted and ignored; responses always contain the `payment_id` here.
     purchase_id: Optional[Any]
-    # Where the buyer is redirected once the invoice is paid: an http or https URL.
+    # Where the buyer is redirected once the invoice is paid: an http or https URL. Left out, the
+    # merchant's default holds, if there is one.
     success_url: Optional[str]
 
 
@@ -847,7 +872,8 @@ class NewPaymentLink(_NewPaymentLinkRequired, total=False):
     interval: Optional[PaymentLinkInterval]
     # Of a subscription: how many of them; 1 if absent. Of days at least 7.
     interval_count: Optional[int]
-    # Where the signed IPNs of its invoices are posted.
+    # Where the signed IPNs of its invoices are posted. Left out, the merchant's default holds, if
+    # there is one.
     ipn_callback_url: Optional[str]
     # The largest amount that visitors may choose; 1,000,000 if absent.
     max_amount: Optional[Decimal]
@@ -1094,6 +1120,29 @@ class PaymentDeposits(TypedDict):
     has_more: bool
     # Deposits per answer, after clamping.
     limit: int
+
+
+class PaymentHappening(TypedDict):
+    """A payment that did not simply count."""
+
+    advice: BuyerAdvice
+    # The amount that arrived, in whole units; null for a token outside the catalogue.
+    amount: Optional[str]
+    # A page of a public block explorer; null on networks that none shows.
+    explorer_url: Optional[str]
+    fate: PaymentFate
+    kind: HappeningKind
+    network: NetworkName
+    # The text by which the merchant finds the payment.
+    reference: str
+    # The transaction that took its place; null unless `kind` is `replaced`.
+    replaced_by: Optional[str]
+    # When it was first seen.
+    seen_at: str
+    # The symbol of what arrived; null for a token outside the catalogue.
+    symbol: Optional[str]
+    # The transaction that brought it, or was to bring it.
+    tx_hash: str
 
 
 class PaymentLink(TypedDict):

@@ -49,7 +49,8 @@ pub struct NewPaymentLink {
     /// Of a subscription: how many of them; 1 if absent. Of days at least 7.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval_count: Option<i64>,
-    /// Where the signed IPNs of its invoices are posted.
+    /// Where the signed IPNs of its invoices are posted. Left out, the merchant's default holds, if
+    /// there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ipn_callback_url: Option<String>,
     /// The largest amount that visitors may choose; 1,000,000 if absent.

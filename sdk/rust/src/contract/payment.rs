@@ -52,6 +52,10 @@ pub struct BuyerStatus {
     pub created_at: String,
     /// When the payment window ends.
     pub expires_at: String,
+    /// Payments that did not simply count, up to 10: what arrived, where it is, and what to do.
+    /// Absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub happened: Option<Vec<PaymentHappening>>,
     pub invoice_type: String,
     /// Whether the buyer still has to choose a currency; everything about the payment is null until
     /// then.
@@ -174,10 +178,11 @@ pub struct MinAmount {
 #[derive(Debug, Clone, Serialize, Deserialize, Default)]
 pub struct NewPayment {
     /// Where the buyer is redirected once the invoice is cancelled or expired: an http or https
-    /// URL.
+    /// URL. Left out, the merchant's default holds, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel_url: Option<String>,
-    /// Where signed IPNs are posted: an absolute http or https URL on the public internet.
+    /// Where signed IPNs are posted: an absolute http or https URL on the public internet. Left
+    /// out, the merchant's default holds, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ipn_callback_url: Option<String>,
     /// When sent, `pay_currency` is read as a bare symbol on this chain.
@@ -204,7 +209,8 @@ pub struct NewPayment {
     /// Accepted and ignored; responses always contain the `payment_id` here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purchase_id: Option<Box<RawValue>>,
-    /// Where the buyer is redirected once the invoice is paid: an http or https URL.
+    /// Where the buyer is redirected once the invoice is paid: an http or https URL. Left out, the
+    /// merchant's default holds, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub success_url: Option<String>,
 }
@@ -296,6 +302,29 @@ pub struct Payment {
     /// buyer may choose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted_currencies: Option<Vec<AcceptedCurrency>>,
+}
+
+/// A payment that did not simply count.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct PaymentHappening {
+    pub advice: String,
+    /// The amount that arrived, in whole units; null for a token outside the catalogue.
+    pub amount: Option<String>,
+    /// A page of a public block explorer; null on networks that none shows.
+    pub explorer_url: Option<String>,
+    pub fate: String,
+    pub kind: String,
+    pub network: String,
+    /// The text by which the merchant finds the payment.
+    pub reference: String,
+    /// The transaction that took its place; null unless `kind` is `replaced`.
+    pub replaced_by: Option<String>,
+    /// When it was first seen.
+    pub seen_at: String,
+    /// The symbol of what arrived; null for a token outside the catalogue.
+    pub symbol: Option<String>,
+    /// The transaction that brought it, or was to bring it.
+    pub tx_hash: String,
 }
 
 /// One page of invoices, without unresolved drafts.

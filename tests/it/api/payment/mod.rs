@@ -2,6 +2,7 @@
 
 mod callback_url;
 mod create;
+mod default_urls;
 mod deposits;
 mod direct;
 mod draft;
