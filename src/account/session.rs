@@ -38,13 +38,16 @@ pub enum Budget {
     KnownCode,
     /// Test events that one merchant's accounts send from the dashboard.
     TestEvent,
+    /// Invitations that one merchant's team sends by mail: nobody is to send strangers mails from
+    /// here.
+    InvitationMail,
 }
 
 impl Budget {
     pub const fn guesses(self) -> i32 {
         match self {
             Self::Address | Self::TestEvent => 60,
-            Self::Account => 20,
+            Self::Account | Self::InvitationMail => 20,
             Self::Pair | Self::Device | Self::Code | Self::KnownCode => 8,
         }
     }
@@ -58,6 +61,7 @@ impl Budget {
             Self::Code => "code",
             Self::KnownCode => "known-code",
             Self::TestEvent => "test-event",
+            Self::InvitationMail => "invitation-mail",
         }
     }
 }

@@ -7,7 +7,7 @@
 use uuid::Uuid;
 
 use super::{PgConnection, StorageError};
-use crate::money::Bps;
+use crate::{merchant::settings::DefaultUrls, money::Bps};
 
 /// Data of the merchant that an authenticated request needs.
 #[derive(Debug, Clone)]
@@ -22,6 +22,7 @@ pub struct Caller {
     pub selection_window_seconds: i32,
     pub open_invoices_max: i32,
     pub accepted_tokens: Option<Vec<String>>,
+    pub default_urls: DefaultUrls,
 }
 
 /// Finds the merchant of a key and takes one request from its budget, in one round trip.
@@ -35,7 +36,8 @@ pub async fn admit_merchant(
         r#"
         with caller as (
             select id, suspended_at is not null as suspended, overpay_bps, payment_window_seconds,
-                   selection_window_seconds, open_invoices_max, accepted_tokens
+                   selection_window_seconds, open_invoices_max, accepted_tokens, default_ipn_callback_url,
+                   default_success_url, default_cancel_url
             from merchant
             where api_key_sha256 = $1
         ),
@@ -54,7 +56,8 @@ pub async fn admit_merchant(
             returning key
         )
         select id, suspended as "suspended!", overpay_bps, payment_window_seconds, selection_window_seconds,
-               open_invoices_max, accepted_tokens, exists (select from taken) as "admitted!"
+               open_invoices_max, accepted_tokens, default_ipn_callback_url, default_success_url, default_cancel_url,
+               exists (select from taken) as "admitted!"
         from caller
         "#,
         api_key_sha256
@@ -70,6 +73,11 @@ pub async fn admit_merchant(
         selection_window_seconds: row.selection_window_seconds,
         open_invoices_max: row.open_invoices_max,
         accepted_tokens: row.accepted_tokens,
+        default_urls: DefaultUrls {
+            ipn_callback: row.default_ipn_callback_url,
+            success: row.default_success_url,
+            cancel: row.default_cancel_url,
+        },
     }))
 }
 
@@ -136,7 +144,7 @@ pub async fn caller(
     let row = sqlx::query!(
         r#"
         select id, suspended_at is not null as "suspended!", overpay_bps, payment_window_seconds, selection_window_seconds,
-               open_invoices_max, accepted_tokens
+               open_invoices_max, accepted_tokens, default_ipn_callback_url, default_success_url, default_cancel_url
         from merchant
         where id = $1
         "#,
@@ -153,6 +161,11 @@ pub async fn caller(
         selection_window_seconds: row.selection_window_seconds,
         open_invoices_max: row.open_invoices_max,
         accepted_tokens: row.accepted_tokens,
+        default_urls: DefaultUrls {
+            ipn_callback: row.default_ipn_callback_url,
+            success: row.default_success_url,
+            cancel: row.default_cancel_url,
+        },
     }))
 }
 

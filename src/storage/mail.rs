@@ -18,7 +18,7 @@ pub struct NewMail {
     pub subject: Uuid,
     pub recipient: [u8; 32],
     pub merchant_id: Uuid,
-    pub link: Uuid,
+    pub link: Option<Uuid>,
     pub subscription: Option<Uuid>,
     pub renewal_cycle: Option<u32>,
     pub language: Language,
@@ -70,7 +70,7 @@ pub async fn insert(
         &column(|one| one.subject),
         &recipients,
         &column(|one| one.merchant_id),
-        &column(|one| one.link),
+        &new.iter().map(|one| one.link).collect::<Vec<_>>() as &[Option<Uuid>],
         &subscriptions as &[Option<Uuid>],
         &cycles as &[Option<i32>],
         &texts(|one| one.language.as_str()),
@@ -149,8 +149,9 @@ pub async fn payer(
 pub struct DueMail {
     pub id: Uuid,
     pub kind: MailKind,
+    pub subject: Uuid,
     pub recipient: Vec<u8>,
-    /// An announcement has none.
+    /// An announcement has none, nor has an invitation.
     pub link: Option<Uuid>,
     pub subscription: Option<Uuid>,
     pub renewal_cycle: Option<i32>,
@@ -190,20 +191,25 @@ pub async fn lock(
     let row = sqlx::query_as!(
         DueMail,
         r#"
-        select m.id, m.kind as "kind: MailKind", m.recipient, m.link_id as link, m.subscription_id as subscription,
+        select m.id, m.kind as "kind: MailKind", m.subject, m.recipient, m.link_id as link, m.subscription_id as subscription,
                m.renewal_cycle, m.language as "language: Language", m.address, m.contents,
                m.state as "state: DeliveryState", m.cycle, m.attempts,
                coalesce(m.leased_until > clock_timestamp(), false) as "is_leased!", m.is_counted, m.expires_at,
                coalesce(b.bounces, 0) as "bounces!", (c.suspended_at is not null) as "is_suspended!",
                s.covered as "covered?", s.state as "subscription_state?: subscription::State",
                (s.unsubscribed_at is not null) as "is_unsubscribed?", n.title as "title?", n.body as "body?",
-               coalesce(n.withdrawn_at is not null or n.ends_at <= clock_timestamp(), false) as "is_withdrawn!",
+               case m.kind
+                   when 'announcement' then coalesce(n.withdrawn_at is not null or n.ends_at <= clock_timestamp(), false)
+                   when 'invitation' then o.id is null
+                   else false
+               end as "is_withdrawn!",
                clock_timestamp() as "now!"
         from mail m
         join merchant c on c.id = m.merchant_id
         left join subscription s on s.id = m.subscription_id
         left join mail_bounce b on b.recipient = m.recipient
         left join announcement n on n.id = m.subject and m.kind = 'announcement'
+        left join membership o on o.id = m.subject and m.kind = 'invitation' and o.accepted_at is null
         where m.id = $1
         for no key update of m
         "#,

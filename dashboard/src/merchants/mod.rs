@@ -31,6 +31,7 @@ use crate::{
     list::{self, ROWS, ROWS_AND_NEXT},
     problem::Problem,
     shell::{Shell, page as show, page_with},
+    team::MAILED,
     visit::Visit,
 };
 
@@ -57,6 +58,7 @@ struct Detail {
     may_limit: bool,
     /// Nobody owns it yet, and the caller may invite somebody.
     may_invite: bool,
+    may_mail: bool,
     /// Payout limits of its own, in whole USD.
     limits: PayoutLimits,
     entries: Option<Vec<Line>>,
@@ -122,8 +124,12 @@ pub async fn page(
 ) -> Result<Response, Problem> {
     let id = Uuid::try_parse(&id).map_err(|_| Problem::NotFound)?;
     let mut shell = Shell::of(&visit, HERE);
-    if visit.asked("done").is_some() {
-        shell = shell.with_notice("Saved. Open payments keep what they were created with.");
+    match visit.asked("done") {
+        Some("mailed") => shell = shell.with_notice(MAILED),
+        Some(_) => {
+            shell = shell.with_notice("Saved. Open payments keep what they were created with.");
+        }
+        None => {}
     }
     shown(&gateway, id, &visit, (StatusCode::OK, shell)).await
 }
@@ -150,6 +156,7 @@ async fn shown(
         may_change: may(Action::MerchantChange),
         may_limit: may(Action::PayoutLimit),
         may_invite: may(Action::MerchantInvite) && !gateway.has_owner(id).await?,
+        may_mail: gateway.config.mail.enabled,
         limits: gateway.own_payout_limits(id).await?,
         entries,
         reason_max: REASON_CHARS_MAX,

@@ -4,7 +4,7 @@ use askama::Template;
 use axum::{
     extract::{Path, State},
     http::StatusCode,
-    response::Response,
+    response::{IntoResponse, Redirect, Response},
 };
 use gateway::app::account::create::CreateError;
 use uuid::Uuid;
@@ -33,7 +33,9 @@ pub async fn invite(
 ) -> Result<Response, Problem> {
     let id = Uuid::try_parse(&id).map_err(|_| Problem::NotFound)?;
     let email = visit.form.text("email");
-    match gateway.invite_first_owner(id, email, visit.email()?).await {
+    let by_mail = visit.form.text("way") == "mail";
+    match gateway.invite_first_owner(id, email, visit.email()?, by_mail).await {
+        Ok(_) if by_mail => Ok(Redirect::to(&format!("{HERE}/{id}?done=mailed")).into_response()),
         Ok(invitation) => show(&Invited {
             shell: Shell::of(&visit, HERE),
             merchant_id: id,

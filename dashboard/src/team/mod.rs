@@ -10,11 +10,12 @@ use axum::{
 use gateway::{
     account::{Action, Role, action::Scope},
     app::account::{
-        create::CreateError,
+        create::{CreateError, Way},
         session::Permission,
         team::{Author, TeamError},
     },
     storage::accounts::team::MemberRow,
+    webhook::retry::DeliveryState,
 };
 use uuid::Uuid;
 
@@ -25,6 +26,8 @@ use crate::{
 };
 
 const OPERATORS: &str = "/operator/accounts";
+/// Of an invitation; it names no address, as the text is the same for everybody.
+pub const MAILED: &str = "Invited. The mail is on its way, and says the address to open; it works once, within 72 hours.";
 
 /// The team that a route is about.
 #[derive(Clone, Copy)]
@@ -118,6 +121,8 @@ struct Page {
     /// As they were typed.
     email: String,
     invited_as: Role,
+    /// It can be mailed to its owner.
+    may_mail: bool,
 }
 
 struct Member {
@@ -153,6 +158,19 @@ struct Invited {
     url: String,
 }
 
+/// The mail that tells an invitation's address, in words behind the state.
+const fn of_mail(state: Option<DeliveryState>) -> &'static str {
+    match state {
+        None => "",
+        Some(DeliveryState::Pending) => " · the mail is on its way",
+        Some(DeliveryState::RetryWait) => " · the mail was not taken yet, and is tried again",
+        Some(DeliveryState::Delivered) => " · mailed",
+        Some(DeliveryState::Dropped | DeliveryState::Dead) => {
+            " · the mail could not be delivered: invite again, and hand the address over yourself"
+        }
+    }
+}
+
 fn table(team: Team) -> Vec<Row> {
     let cell = |action: Action| move |role: &Role| Cell { role: *role, may: action.is_for(*role) };
     let row =
@@ -165,7 +183,10 @@ fn member(row: MemberRow, me: Uuid) -> Member {
     let (state, removal) = match &row.accepted_at {
         _ if row.is_disabled => ("disabled by an operator".to_owned(), "Remove"),
         Some(at) => (format!("in the team since {}", when(at)), "Remove"),
-        None => (format!("invited {}, not accepted yet", when(&row.invited_at)), "Take back"),
+        None => {
+            let mail = of_mail(row.mail);
+            (format!("invited {}, not accepted yet{mail}", when(&row.invited_at)), "Take back")
+        }
     };
     let factor = match row.has_factor {
         Some(true) => " · second factor set up",
@@ -193,6 +214,7 @@ async fn shown(
         table: table(team),
         email: String::new(),
         invited_as: team.least(),
+        may_mail: gateway.config.mail.enabled && team.merchant_id().is_some(),
     })
 }
 
@@ -205,6 +227,7 @@ pub async fn page(
     let mut shell = Shell::of(&visit, team.path());
     match visit.asked("done") {
         Some("role") => shell = shell.with_notice("The role was changed. Its sessions have ended."),
+        Some("mailed") => shell = shell.with_notice(MAILED),
         Some("removed") => shell = shell.with_notice("Removed. The sessions have ended."),
         Some(_) | None => {}
     }
@@ -221,7 +244,12 @@ pub async fn invite(
     let role = visit.form.text("role").parse().unwrap_or_else(|_| team.least());
     let author = author(&visit)?;
     let shell = Shell::of(&visit, team.path());
-    match gateway.invite(&email, role, team.merchant_id(), Some(author)).await {
+    let by_mail = visit.form.text("way") == "mail";
+    let way = if by_mail { Way::ByMail(author.email) } else { Way::ByHand };
+    match gateway.invite(&email, role, team.merchant_id(), Some(author), way).await {
+        Ok(_) if by_mail => {
+            Ok(Redirect::to(&format!("{}?done=mailed", team.path())).into_response())
+        }
         Ok(made) => show(&Invited { shell, team, email, role, url: made.url }),
         Err(CreateError::Storage(error)) => Err(error.into()),
         Err(error) => {

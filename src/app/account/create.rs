@@ -26,6 +26,16 @@ pub struct Invitation {
     pub url: String,
 }
 
+/// The way of an invitation to whoever is invited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way<'a> {
+    /// Whoever invites hands the address over.
+    ByHand,
+    /// The gateway mails the address, which whoever invites does not see. The text is the account
+    /// that invites.
+    ByMail(&'a str),
+}
+
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
     #[error(transparent)]
@@ -42,6 +52,10 @@ pub enum CreateError {
     TooMany,
     #[error("your own role was changed meanwhile; sign in again")]
     NoLonger,
+    #[error("no mail is sent from here; hand the address over yourself")]
+    MailsAreOff,
+    #[error("too many invitations by mail; wait 15 minutes, or hand the address over yourself")]
+    TooManyMails,
     #[error("the merchant has an owner already, who invites the others")]
     HasOwner,
     #[error("no account has the e-mail address {0}")]
@@ -66,7 +80,7 @@ impl Gateway {
         {
             return Err(CreateError::UnknownMerchant(id));
         }
-        self.invite(typed_email, role, merchant_id, None).await
+        self.invite(typed_email, role, merchant_id, None, Way::ByHand).await
     }
 
     /// Takes an account's password, second factors and sessions away, and makes the link by which

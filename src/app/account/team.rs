@@ -3,18 +3,29 @@
 
 use uuid::Uuid;
 
-use super::create::{CreateError, Invitation};
+use super::create::{CreateError, Invitation, Way};
 use crate::{
-    account::{Role, bearer::Bearer, email, session::INVITATION_SECONDS},
-    app::Gateway,
+    account::{
+        Role,
+        bearer::Bearer,
+        email,
+        session::{Budget, INVITATION_SECONDS},
+    },
+    app::{
+        Gateway,
+        mail::{
+            QUEUE,
+            invitation::{Invited, invitation},
+        },
+    },
     storage::{
         PgConnection, StorageError,
         accounts::{
-            self, NewMembership,
+            self, NewMembership, guesses,
             links::{self, LinkKind, NewLink},
             team::{self, MemberRow},
         },
-        audit,
+        audit, mail, merchants,
     },
 };
 
@@ -63,16 +74,21 @@ impl Gateway {
 
     /// Invites the first owner of a merchant. Whoever owns one invites the others, so that no
     /// operator makes himself an owner beside them. `by` is the operator's account.
+    /// With `by_mail` the address is mailed, and the caller shows it to nobody.
     pub async fn invite_first_owner(
         &self,
         merchant_id: Uuid,
         typed_email: &str,
         by: &str,
+        by_mail: bool,
     ) -> Result<Invitation, CreateError> {
         if self.has_owner(merchant_id).await? {
             return Err(CreateError::HasOwner);
         }
-        let made = self.create_account(typed_email, Role::Owner, Some(merchant_id)).await?;
+        let merchant = merchants::by_id(&mut *self.db.connection().await?, merchant_id).await?;
+        merchant.ok_or(CreateError::UnknownMerchant(merchant_id))?;
+        let way = if by_mail { Way::ByMail(by) } else { Way::ByHand };
+        let made = self.invite(typed_email, Role::Owner, Some(merchant_id), None, way).await?;
         let mut connection = self.db.connection().await?;
         let detail = format!("{} as {}", email::normalised(typed_email)?, Role::Owner);
         let subject = subject(Some(merchant_id));
@@ -88,13 +104,14 @@ impl Gateway {
 
     /// Offers a role to whoever has this e-mail address, and makes the invitation that its owner
     /// accepts. Until then the role counts for nothing. Without an author it comes from the command
-    /// line.
+    /// line, or is the first. A mail is written with it, or not at all.
     pub async fn invite(
         &self,
         typed_email: &str,
         role: Role,
         merchant_id: Option<Uuid>,
         author: Option<Author<'_>>,
+        way: Way<'_>,
     ) -> Result<Invitation, CreateError> {
         let email = email::normalised(typed_email)?;
         match (role.is_operator(), merchant_id) {
@@ -125,13 +142,43 @@ impl Gateway {
             seconds: INVITATION_SECONDS,
         };
         links::replace(&mut tx, &link).await?;
+        let url = self.dashboard_link("invite", &token);
+        if let Way::ByMail(by) = way {
+            let offer = (id, role, url.as_str());
+            self.mail_invitation(&mut tx, merchant_id, offer, by, &email).await?;
+        }
         if let Some(author) = author {
-            let detail = format!("{email} as {role}");
+            let by_mail = if way == Way::ByHand { "" } else { ", by mail" };
+            let detail = format!("{email} as {role}{by_mail}");
             let team = subject(merchant_id);
             audit::note(&mut tx, ("team", "invited"), &team, author.email, &detail).await?;
         }
         tx.commit().await.map_err(StorageError::from)?;
-        Ok(Invitation { account_id, url: self.dashboard_link("invite", &token) })
+        self.relay_wake.notify_one();
+        Ok(Invitation { account_id, url })
+    }
+
+    /// Writes the mail of an invitation to a merchant's team. Among the operators none is mailed:
+    /// whoever reads a mailbox is not to become one of them.
+    async fn mail_invitation(
+        &self,
+        tx: &mut PgConnection,
+        merchant_id: Option<Uuid>,
+        (membership_id, role, url): (Uuid, Role, &str),
+        by: &str,
+        address: &str,
+    ) -> Result<(), CreateError> {
+        let merchant_id =
+            merchant_id.filter(|_| self.config.mail.enabled).ok_or(CreateError::MailsAreOff)?;
+        if !guesses::take(tx, Budget::InvitationMail, &merchant_id.to_string()).await? {
+            return Err(CreateError::TooManyMails);
+        }
+        let merchant = merchants::by_id(tx, merchant_id).await?;
+        let merchant = merchant.ok_or(CreateError::UnknownMerchant(merchant_id))?;
+        let merchant = merchant.name.as_str();
+        let invited = Invited { membership_id, merchant_id, merchant, role, by, url };
+        let mail = invitation(&self.master_keys, &invited, address);
+        Ok(mail::insert(tx, &[mail], QUEUE).await?)
     }
 
     /// Gives somebody another role. His sessions end, and the last owner keeps his.

@@ -8,6 +8,7 @@
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
+use secrecy::ExposeSecret;
 
 use super::QUEUE;
 use crate::{
@@ -25,6 +26,7 @@ use crate::{
         schedule::{self, Reply},
         standing::{self, Refusal, Renewal, Standing},
     },
+    merchant::secret::KeyRing,
     storage::{
         PgConnection, StorageError,
         mail::{self, Beginning, DueMail, MailRecord},
@@ -105,7 +107,7 @@ impl Gateway {
         };
         fail_point("mail.begun");
         let started = Instant::now();
-        let sent = hand_over(relay, &attempt, &self.config.checkout_url).await;
+        let sent = self.hand_over(relay, &attempt).await;
         let took = started.elapsed();
         fail_point("mail.sent");
         let (outcome, record) = recorded(&attempt, sent, took);
@@ -189,6 +191,39 @@ impl Gateway {
         Ok(Some(format!("{checkout}/unsubscribe/{}", token.reveal())))
     }
 
+    async fn hand_over(&self, relay: &Relay, attempt: &Attempt) -> Result<(), SmtpError> {
+        let mail = &attempt.mail;
+        let (Some(address), Some(contents)) = (&mail.address, contents(mail, &self.master_keys))
+        else {
+            return Err(SmtpError::Unwritable);
+        };
+        // Whoever can write this row must not be able to send a stranger an address of his own, nor
+        // to count the mail to another recipient.
+        let origin = match mail.kind {
+            MailKind::Invitation => &self.config.dashboard_url,
+            MailKind::Receipt | MailKind::Reminder | MailKind::Announcement => {
+                &self.config.checkout_url
+            }
+        };
+        let origin = format!("{}/", origin.trim_end_matches('/'));
+        let is_ours = contents.url().is_none_or(|url| url.starts_with(&origin));
+        if !is_ours || recipient(address).as_slice() != mail.recipient {
+            return Err(SmtpError::Unwritable);
+        }
+        let unsubscribe = attempt.unsubscribe.as_deref();
+        let letter = compose(&contents, mail.language, unsubscribe);
+        let outgoing = Outgoing {
+            id: &mail.id.simple().to_string(),
+            to: address,
+            date: mail.now,
+            subject: &letter.subject,
+            text: letter.text,
+            html: letter.html,
+            unsubscribe,
+        };
+        relay.send(outgoing).await
+    }
+
     /// Records an attempt, with several tries. `false` if its lease has ended.
     async fn record_mail(
         &self,
@@ -230,10 +265,14 @@ impl Gateway {
 }
 
 /// The end of a mail's time. An operator who requeues a dead mail wants it sent; a reminder of a
-/// day that is over is no news.
+/// day that is over is no news, and an invitation ends with the address that it tells.
 fn expiry(mail: &DueMail, turn: Turn) -> DateTime<Utc> {
-    let is_fresh = turn.cycle > mail.cycle && mail.kind != MailKind::Reminder;
-    if is_fresh { mail.now + schedule::lifetime(mail.kind) } else { mail.expires_at }
+    let ends_by_itself = matches!(mail.kind, MailKind::Reminder | MailKind::Invitation);
+    if turn.cycle > mail.cycle && !ends_by_itself {
+        mail.now + schedule::lifetime(mail.kind)
+    } else {
+        mail.expires_at
+    }
 }
 
 fn standing_of(mail: &DueMail, expires_at: DateTime<Utc>) -> Standing {
@@ -256,41 +295,21 @@ fn standing_of(mail: &DueMail, expires_at: DateTime<Utc>) -> Standing {
 }
 
 /// The facts of a mail: those that were stored with it, or the announcement itself, of which
-/// nothing is stored with the mail. `None` if the row does not fit its kind.
-fn contents(mail: &DueMail) -> Option<Contents> {
+/// nothing is stored with the mail. `None` if the row does not fit its kind, or its seal is not
+/// ours.
+fn contents(mail: &DueMail, keys: &KeyRing) -> Option<Contents> {
     if mail.kind == MailKind::Announcement {
         let title = mail.title.clone()?;
         let body = mail.body.clone().unwrap_or_default();
         return Some(Contents::Announcement(Announced { title, body }));
     }
-    let contents: Contents = serde_json::from_str(mail.contents.as_deref()?).ok()?;
-    (contents.kind() == mail.kind).then_some(contents)
-}
-
-async fn hand_over(relay: &Relay, attempt: &Attempt, checkout_url: &str) -> Result<(), SmtpError> {
-    let mail = &attempt.mail;
-    let (Some(address), Some(contents)) = (&mail.address, contents(mail)) else {
-        return Err(SmtpError::Unwritable);
-    };
-    // Whoever can write this row must not be able to send a stranger an address of his own, nor to
-    // count the mail to another recipient.
-    let checkout = format!("{}/", checkout_url.trim_end_matches('/'));
-    let is_ours = contents.url().is_none_or(|url| url.starts_with(&checkout));
-    if !is_ours || recipient(address).as_slice() != mail.recipient {
-        return Err(SmtpError::Unwritable);
+    let mut contents: Contents = serde_json::from_str(mail.contents.as_deref()?).ok()?;
+    if let Contents::Invitation(invitation) = &mut contents {
+        let sealed = hex::decode(&invitation.sealed_url).ok()?;
+        let url = keys.open_invitation(mail.subject, &sealed)?;
+        url.expose_secret().clone_into(&mut invitation.url);
     }
-    let unsubscribe = attempt.unsubscribe.as_deref();
-    let letter = compose(&contents, mail.language, unsubscribe);
-    let outgoing = Outgoing {
-        id: &mail.id.simple().to_string(),
-        to: address,
-        date: mail.now,
-        subject: &letter.subject,
-        text: letter.text,
-        html: letter.html,
-        unsubscribe,
-    };
-    relay.send(outgoing).await
+    (contents.kind() == mail.kind).then_some(contents)
 }
 
 /// The outcome of an attempt and its record, with the dead letter that follows from it.

@@ -1,8 +1,9 @@
-//! Mails to buyers and to owners of merchants: written with the change that causes them, sent by
-//! the role `mail-delivery`.
+//! Mails to buyers, to owners of merchants and to whoever is invited: written with the change that
+//! causes them, sent by the role `mail-delivery`.
 
 mod announcement;
 pub mod deliver;
+pub(crate) mod invitation;
 mod receipt;
 pub(crate) mod reminder;
 pub mod requeue;
@@ -32,7 +33,8 @@ struct About {
     /// With the kind and the address it is the mail's key.
     subject: Uuid,
     merchant_id: Uuid,
-    link: Uuid,
+    /// `None` for an invitation.
+    link: Option<Uuid>,
     subscription: Option<Uuid>,
     renewal_cycle: Option<u32>,
 }

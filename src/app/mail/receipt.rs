@@ -4,7 +4,8 @@ use super::{About, QUEUE, new_mail};
 use crate::{
     app::Gateway,
     asset::catalogue::Catalogue,
-    mail::compose::{Contents, Receipt, money},
+    locale::coins,
+    mail::compose::{Contents, Receipt},
     storage::{PgConnection, StorageError, invoices::Invoice, mail},
 };
 
@@ -24,16 +25,16 @@ impl Gateway {
         let checkout = self.config.checkout_url.trim_end_matches('/');
         let contents = Contents::Receipt(Receipt {
             title: payer.title,
-            price: money(&view.price_amount.to_decimal(), &view.price_currency),
+            price: payer.language.price(&view.price_amount.to_decimal(), &view.price_currency),
             paid: paid(invoice),
-            date: view.updated_at.format("%Y-%m-%d").to_string(),
+            date: payer.language.moment(view.updated_at),
             payment_id: view.payment_id.clone(),
             url: format!("{checkout}/pay/{}", view.payment_id),
         });
         let about = About {
             subject: invoice.id,
             merchant_id: invoice.merchant_id,
-            link: payer.link,
+            link: Some(payer.link),
             subscription: None,
             renewal_cycle: None,
         };
@@ -53,6 +54,6 @@ fn paid(invoice: &Invoice) -> String {
     let Some(asset) = &invoice.view.asset else { return String::new() };
     let currency = invoice.token_id.as_deref().and_then(|id| Catalogue::get().by_token_id(id));
     let symbol = currency.map_or(asset.code.as_str(), |currency| currency.symbol);
-    let amount = invoice.view.actually_paid.to_decimal(u32::from(asset.decimals));
+    let amount = coins(&invoice.view.actually_paid.to_decimal(u32::from(asset.decimals)));
     format!("{amount} {symbol} ({})", asset.network)
 }

@@ -4,7 +4,7 @@ use uuid::Uuid;
 
 use super::{About, new_mail};
 use crate::{
-    mail::compose::{Contents, Reminder, money},
+    mail::compose::{Contents, Reminder},
     storage::{
         mail::{NewMail, Subscriber},
         subscriptions::Subscription,
@@ -18,17 +18,18 @@ pub(crate) fn reminder(
     day: i8,
     (subject, url): (Uuid, &str),
 ) -> NewMail {
+    let (language, amount) = (subscriber.language, subscription.price_amount.to_decimal());
     let contents = Contents::Reminder(Reminder {
         title: subscriber.title.clone(),
-        price: money(&subscription.price_amount.to_decimal(), subscription.price_currency.code()),
-        date: subscription.rules.next_renewal().format("%Y-%m-%d").to_string(),
+        price: language.price(&amount, subscription.price_currency.code()),
+        date: language.date(subscription.rules.next_renewal().date_naive()),
         day,
         url: url.to_owned(),
     });
     let about = About {
         subject,
         merchant_id: subscription.merchant_id,
-        link: subscription.link,
+        link: Some(subscription.link),
         subscription: Some(subscription.id),
         renewal_cycle: Some(subscription.rules.next_cycle()),
     };

@@ -6,6 +6,7 @@ use uuid::Uuid;
 use crate::{
     account::Role,
     storage::{PgConnection, StorageError},
+    webhook::retry::DeliveryState,
 };
 
 /// Somebody in a team, or invited into it. Of an account that has not accepted yet, nothing else is
@@ -21,6 +22,8 @@ pub struct MemberRow {
     pub has_factor: Option<bool>,
     pub invited_at: DateTime<Utc>,
     pub accepted_at: Option<DateTime<Utc>>,
+    /// The state of the mail with its invitation, if it was mailed.
+    pub mail: Option<DeliveryState>,
 }
 
 /// Makes all changes of one team wait for one another until the transaction ends. Triggers of
@@ -56,9 +59,10 @@ pub async fn members(
                case when m.accepted_at is not null
                     then a.totp_sealed is not null or exists (select from passkey p where p.account_id = a.id)
                end as "has_factor?",
-               m.created_at as invited_at, m.accepted_at
+               m.created_at as invited_at, m.accepted_at, i.state as "mail?: DeliveryState"
         from membership m
         join account a on a.id = m.account_id
+        left join mail i on i.kind = 'invitation' and i.subject = m.id
         where m.merchant_id is not distinct from $1
         order by m.id
         limit $2

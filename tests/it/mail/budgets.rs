@@ -53,7 +53,7 @@ async fn a_merchant_s_title_changes_no_header_and_is_no_markup() {
         let path = format!("/l/{}", link(&shop, body).await);
         paid(&shop, &path, &[("amount", "10"), ("donor_email", "ada@example.com")]).await;
         let mail = server.wait_for(1).await.remove(0);
-        assert_eq!(mail.header("subject").as_deref(), Some("Receipt for 10 USD"));
+        assert_eq!(mail.header("subject").as_deref(), Some("Receipt for USD\u{a0}10.00"));
         let html = mail.html();
         assert!(!html.contains("<img") && !html.contains('\u{202e}'), "{html}");
         assert_eq!(mail.to, ["ada@example.com"]);

@@ -1,5 +1,6 @@
 //! Receipts, in the language of the page, once, with nothing in them that a stranger wrote.
 
+use gateway::mail::Language;
 use serde_json::json;
 
 use super::{
@@ -27,7 +28,7 @@ async fn a_donor_gets_one_receipt_without_his_own_words() {
         for (name, value) in [
             ("from", "Shop <receipts@shop.example>"),
             ("to", "ada@example.com"),
-            ("subject", "Receipt for 12.50 USD"),
+            ("subject", "Receipt for USD\u{a0}12.50"),
             ("auto-submitted", "auto-generated"),
         ] {
             assert_eq!(mail.header(name).as_deref(), Some(value), "{name}");
@@ -40,7 +41,7 @@ async fn a_donor_gets_one_receipt_without_his_own_words() {
         }
         let url = format!("http://{}/pay/{payment}", shop.stack.checkout);
         for body in [mail.text(), mail.html()] {
-            for part in ["Two cups", "12.50 USD", "12.5 USDT (polygon)", url.as_str()] {
+            for part in ["Two cups", "USD\u{a0}12.50", "12.5 USDT (polygon)", url.as_str()] {
                 assert!(body.contains(part), "{part}: {body}");
             }
             assert!(!body.contains("CANARY"), "{body}");
@@ -69,8 +70,9 @@ async fn a_receipt_is_written_in_the_language_of_the_page() {
         shop.stack.start_all();
         let link_id = donations(&shop).await;
         for (number, (language, subject, direction)) in [
-            ("de", "Quittung über 10 USD", "ltr"),
-            ("ar", "إيصال بمبلغ \u{2068}10 USD\u{2069}", "rtl"),
+            ("de", "Quittung über 10,00\u{a0}USD", "ltr"),
+            ("ar", "إيصال بمبلغ \u{2068}10.00\u{a0}USD\u{2069}", "rtl"),
+            ("ja", "USD\u{a0}10.00 のお支払い明細", "ltr"),
         ]
         .into_iter()
         .enumerate()
@@ -82,6 +84,26 @@ async fn a_receipt_is_written_in_the_language_of_the_page() {
             assert_eq!(mail.header("subject").as_deref(), Some(subject));
             let html = mail.html();
             assert!(html.contains(&format!("lang=\"{language}\" dir=\"{direction}\"")), "{html}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_database_holds_every_language_where_it_holds_one() {
+    with_mailing_shop("", |shop, _| async move {
+        let mut connection = shop.stack.database.connect().await;
+        let sets: Vec<String> = sqlx::query_scalar(
+            "select pg_get_constraintdef(oid) from pg_constraint \
+             where contype = 'c' and convalidated and conname like '%\\_language\\_known'",
+        )
+        .fetch_all(&mut connection)
+        .await
+        .unwrap();
+        assert_eq!(sets.len(), 3, "{sets:?}");
+        for set in &sets {
+            assert_eq!(set.matches('\'').count(), 2 * Language::ALL.len(), "{set}");
+            assert!(Language::ALL.iter().all(|one| set.contains(&format!("'{one}'"))), "{set}");
         }
     })
     .await;
@@ -116,7 +138,11 @@ async fn each_paid_cycle_of_a_subscription_has_a_receipt() {
         paid(&shop, &path, &[("email", "ada@example.com")]).await;
         paid(&shop, &path, &[("email", "ada@example.com"), ("once", "")]).await;
         let taken = server.wait_for(2).await;
-        assert!(taken.iter().all(|mail| mail.header("subject").unwrap() == "Receipt for 10 USD"));
+        assert!(
+            taken
+                .iter()
+                .all(|mail| mail.header("subject").unwrap() == "Receipt for USD\u{a0}10.00")
+        );
         assert_ne!(taken[0].header("message-id"), taken[1].header("message-id"));
         let one = newest_subscription(&shop).await;
         assert_eq!(one["subscription_cycle"], json!(2));

@@ -1,5 +1,6 @@
 //! Reminders of renewals by mail, and how their subscriber stops them.
 
+use gateway::locale::Language;
 use http::Method;
 use serde_json::Value;
 use support::{
@@ -43,6 +44,7 @@ async fn a_subscriber_is_reminded_each_day_until_he_stops_it() {
         advance(&shop, &one, 27).await;
         let mail = server.wait_for(2).await.remove(1);
         let date = one["next_renewal_at"].as_str().unwrap().split('T').next().unwrap();
+        let date = Language::English.local(date);
         let subject = format!("Your subscription renews on {date}");
         assert_eq!(mail.header("subject"), Some(subject));
         assert_eq!(
