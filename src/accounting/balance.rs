@@ -6,9 +6,10 @@ use num_bigint::BigInt;
 
 use crate::money::digits_in_coins;
 
-/// The balances of the accounts of one set of entries. Accounts at zero take no memory.
+/// The balances of the accounts of one set of entries, by account and asset. Those at zero take no
+/// memory: an export meets every payout order that its merchant ever had.
 #[derive(Debug, Default)]
-pub struct Balances(HashMap<(String, String), BigInt>);
+pub struct Balances(HashMap<String, HashMap<String, BigInt>>);
 
 /// An amount of base units that is no whole number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -17,29 +18,51 @@ pub struct NoAmount;
 
 impl Balances {
     /// Adds signed base units to an account and returns the account's new balance.
-    pub fn add(&mut self, account: &str, asset: &str, units: &str) -> Result<String, NoAmount> {
-        let units: BigInt = units.parse().map_err(|_| NoAmount)?;
-        let key = (account.to_owned(), asset.to_owned());
-        let sum = self.0.remove(&key).unwrap_or_default() + units;
-        let after = sum.to_string();
-        if sum != BigInt::ZERO {
-            self.0.insert(key, sum);
+    pub fn add(&mut self, account: &str, asset: &str, units: &BigInt) -> BigInt {
+        let sum = self.0.get_mut(account).and_then(|assets| assets.get_mut(asset));
+        let Some(sum) = sum else {
+            self.open(account, asset, units);
+            return units.clone();
+        };
+        *sum += units;
+        let after = sum.clone();
+        if after == BigInt::ZERO {
+            self.close(account, asset);
         }
-        Ok(after)
+        after
+    }
+
+    fn open(&mut self, account: &str, asset: &str, units: &BigInt) {
+        if *units != BigInt::ZERO {
+            let assets = self.0.entry(account.to_owned()).or_default();
+            assets.insert(asset.to_owned(), units.clone());
+        }
+    }
+
+    fn close(&mut self, account: &str, asset: &str) {
+        let Some(assets) = self.0.get_mut(account) else { return };
+        assets.remove(asset);
+        if assets.is_empty() {
+            self.0.remove(account);
+        }
     }
 
     /// The balances that are not zero, by account and asset.
     pub fn of_accounts(&self) -> impl Iterator<Item = (&str, &str, String)> {
-        self.0
-            .iter()
-            .map(|((account, asset), sum)| (account.as_str(), asset.as_str(), sum.to_string()))
+        self.0.iter().flat_map(|(account, assets)| {
+            assets.iter().map(|(asset, sum)| (account.as_str(), asset.as_str(), sum.to_string()))
+        })
     }
 
     /// The sum of an asset over all accounts; zero, if the entries were complete.
     pub fn total(&self, asset: &str) -> String {
-        let of_asset = self.0.iter().filter(|((_, other), _)| other == asset);
-        of_asset.map(|(_, sum)| sum).sum::<BigInt>().to_string()
+        self.0.values().filter_map(|assets| assets.get(asset)).sum::<BigInt>().to_string()
     }
+}
+
+/// Base units as the ledger's rows have them.
+pub fn units(digits: &str) -> Result<BigInt, NoAmount> {
+    digits.parse().map_err(|_| NoAmount)
 }
 
 /// Signed base units in whole coins; `None` if the text is no whole number.
@@ -94,14 +117,17 @@ mod tests {
             let mut balances = Balances::default();
             let mut expected = HashMap::<u8, BigInt>::new();
             for (debit, credit, amount) in entries {
-                for (account, units) in [(debit, format!("-{amount}")), (credit, amount.to_string())] {
+                let amount = BigInt::from(amount);
+                for (account, units) in [(debit, -&amount), (credit, amount)] {
                     let sum = expected.entry(account).or_default();
-                    *sum += units.parse::<BigInt>().unwrap();
-                    prop_assert_eq!(balances.add(&account.to_string(), "btc", &units).unwrap(), sum.to_string());
+                    *sum += &units;
+                    prop_assert_eq!(balances.add(&account.to_string(), "btc", &units), sum.clone());
                 }
             }
             prop_assert_eq!(balances.total("btc"), "0");
-            prop_assert!(balances.0.values().all(|sum| *sum != BigInt::ZERO));
+            let kept = balances.of_accounts().count();
+            prop_assert_eq!(kept, expected.values().filter(|sum| **sum != BigInt::ZERO).count());
+            prop_assert!(balances.0.values().all(|assets| !assets.is_empty()));
         }
     }
 }

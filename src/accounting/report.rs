@@ -37,7 +37,7 @@ pub struct Movement<'a> {
     pub currency: &'static str,
     pub decimals: u8,
     /// Signed base units.
-    pub units: &'a str,
+    pub units: &'a BigInt,
     /// Signed value and the code of its currency.
     pub fiat: Option<(&'a str, &'a str)>,
 }
@@ -49,25 +49,22 @@ pub struct Unsummable;
 
 impl Totals {
     /// Adds what an account held before the month. Accounts of others are left out.
-    pub fn open(&mut self, opening: &Movement<'_>) -> Result<(), Unsummable> {
-        let Some(class) = class_of(opening.account) else { return Ok(()) };
-        let units: BigInt = opening.units.parse().map_err(|_| Unsummable)?;
+    pub fn open(&mut self, opening: &Movement<'_>) {
+        let Some(class) = class_of(opening.account) else { return };
         let currency = self.currency(opening);
         let (at_first, at_last) = currency.balances.entry(class).or_default();
-        *at_first += &units;
-        *at_last += &units;
-        Ok(())
+        *at_first += opening.units;
+        *at_last += opening.units;
     }
 
     pub fn note(&mut self, kind: EntryKind, movement: &Movement<'_>) -> Result<(), Unsummable> {
         let Some(class) = class_of(movement.account) else { return Ok(()) };
-        let units: BigInt = movement.units.parse().map_err(|_| Unsummable)?;
         let currency = self.currency(movement);
         let (_, at_last) = currency.balances.entry(class).or_default();
-        *at_last += &units;
+        *at_last += movement.units;
         let moved = currency.movements.entry(kind.as_str()).or_default();
         moved.count += 1;
-        moved.units += units;
+        moved.units += movement.units;
         if let Some((value, code)) = movement.fiat {
             let value: Decimal = value.parse().map_err(|_| Unsummable)?;
             let sum = moved.fiat.entry(code.to_owned()).or_default();
@@ -164,7 +161,7 @@ mod tests {
 
     fn movement<'a>(
         account: &'a str,
-        units: &'a str,
+        units: &'a BigInt,
         fiat: Option<(&'a str, &'a str)>,
     ) -> Movement<'a> {
         Movement { account, currency: "usdtmatic", decimals: 6, units, fiat }
@@ -173,17 +170,17 @@ mod tests {
     #[test]
     fn totals_have_balances_movements_and_values_by_currency() {
         let mut totals = Totals::default();
-        totals.open(&movement("merchant:1", "1000000", None)).unwrap();
-        totals.open(&movement("custody:polygon", "-1000000", None)).unwrap();
+        totals.open(&movement("merchant:1", &1_000_000.into(), None));
+        totals.open(&movement("custody:polygon", &(-1_000_000).into(), None));
         for (kind, account, units, fiat) in [
-            (EntryKind::Deposit, "merchant:1", "2500000", Some(("2.25", "eur"))),
-            (EntryKind::Deposit, "merchant:1", "500000", Some(("0.5", "usd"))),
-            (EntryKind::Deposit, "custody:polygon", "-500000", Some(("-0.5", "usd"))),
-            (EntryKind::Deposit, "merchant:1", "1", None),
-            (EntryKind::Reversal, "merchant:1", "-500000", Some(("-0.5", "usd"))),
-            (EntryKind::PayoutDeposit, "payout:7", "3000000", Some(("3", "usd"))),
+            (EntryKind::Deposit, "merchant:1", 2_500_000, Some(("2.25", "eur"))),
+            (EntryKind::Deposit, "merchant:1", 500_000, Some(("0.5", "usd"))),
+            (EntryKind::Deposit, "custody:polygon", -500_000, Some(("-0.5", "usd"))),
+            (EntryKind::Deposit, "merchant:1", 1, None),
+            (EntryKind::Reversal, "merchant:1", -500_000, Some(("-0.5", "usd"))),
+            (EntryKind::PayoutDeposit, "payout:7", 3_000_000, Some(("3", "usd"))),
         ] {
-            totals.note(kind, &movement(account, units, fiat)).unwrap();
+            totals.note(kind, &movement(account, &units.into(), fiat)).unwrap();
         }
         let expected = json!([{
             "currency": "usdtmatic",
@@ -204,7 +201,8 @@ mod tests {
         assert_eq!(read[0].accounts[0].closing, "3.500001");
         assert_eq!(read[0].movements[0].fiat[0].value, "2.25");
         assert_eq!(Totals::default().to_json(), json!([]));
-        let unreadable = totals.note(EntryKind::Deposit, &movement("late:1", "1.5", None));
+        let unreadable =
+            totals.note(EntryKind::Deposit, &movement("late:1", &1.into(), Some(("1,5", "usd"))));
         assert_eq!(unreadable, Err(Unsummable));
     }
 }

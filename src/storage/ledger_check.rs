@@ -257,6 +257,102 @@ pub async fn settlements(
     Ok(rows)
 }
 
+/// The last transaction of sweeps of the step behind `after`.
+pub async fn sweeps_through(
+    connection: &mut PgConnection,
+    after: Uuid,
+) -> Result<Option<Uuid>, StorageError> {
+    let last = sqlx::query_scalar!(
+        r#"
+        select id as "id!" from (select id from sweep_transaction where id > $1 order by id limit $2) as step
+        order by id desc limit 1
+        "#,
+        after,
+        STEP
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(last)
+}
+
+/// Transactions of sweeps of `(after, through]` whose entry is missing, is another, or is there
+/// though they moved nothing, and those whose fee is not what the ledger has. Indices:
+/// `sweep_transaction_pkey`, `ledger_entry_by_source`, `sweep_coin_pkey`.
+pub async fn sweeps(
+    connection: &mut PgConnection,
+    (after, through): (Uuid, Uuid),
+) -> Result<Vec<Difference>, StorageError> {
+    let rows = sqlx::query_as!(
+        Difference,
+        r#"
+        select s.id::text as "subject!", detail as "detail!"
+        from sweep_transaction s
+        cross join lateral (
+            select concat('sweep ', s.tx_hash, ' on ', s.network, ' is ', s.state, ' with ', s.amount,
+                          ' base units, and the ledger disagrees') as detail
+            where (s.state = 'confirmed') <> exists (
+                      select from ledger_entry l
+                      where l.source = s.id and l.kind = 'sweep' and l.amount = s.amount and l.asset = s.token_id
+                        and l.debit = 'treasury_custody:' || s.network and l.credit = 'custody:' || s.network
+                  )
+               or s.state <> 'confirmed' and exists (select from ledger_entry l where l.source = s.id and l.kind = 'sweep')
+            union all
+            select concat('sweep ', s.tx_hash, ' on ', s.network, ' took ', coalesce(s.fee, 0), ' for the network, and the ledger has ',
+                          fee.booked)
+            from (select coalesce(sum(l.amount), 0) as booked,
+                         coalesce(bool_and(l.debit = 'treasury' and l.credit = case
+                             when s.relayed then 'sweep_gas:' else 'custody:' end || s.network), true) as is_right
+                  from ledger_entry l where l.source = s.id and l.kind = 'network_fee') fee
+            where fee.booked <> coalesce(s.fee, 0) or not fee.is_right
+            union all
+            select concat('sweep ', s.tx_hash, ' on ', s.network, ' moves ', s.amount, ', and takes ', taken.sum, ' from its addresses')
+            from (select coalesce(sum(c.amount), 0) as sum from sweep_coin c where c.transaction_id = s.id) taken
+            where taken.sum <> s.amount + case when s.sender is null then s.fee_max else 0 end
+        ) as difference
+        where s.id > $1 and s.id <= $2
+        order by s.id, detail
+        limit 100
+        "#,
+        after,
+        through
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
+}
+
+/// Entries of `(after, through]` that book a sweep that is none, or use the accounts of sweeps for
+/// something else. Index: `ledger_entry_pkey`.
+pub async fn sweeps_of_nothing(
+    connection: &mut PgConnection,
+    (after, through): (i64, i64),
+) -> Result<Vec<Difference>, StorageError> {
+    let rows = sqlx::query_as!(
+        Difference,
+        r#"
+        select l.id::text as "subject!",
+               concat('entry ', l.id, ' from ', l.debit, ' to ', l.credit, ' books a sweep that there is not') as "detail!"
+        from ledger_entry l
+        where l.id > $1 and l.id <= $2
+          and (l.kind = 'sweep' or l.debit like 'treasury\_custody:%' or l.credit like 'treasury\_custody:%'
+               or l.debit like 'sweep\_gas:%' or l.credit like 'sweep\_gas:%')
+          and not exists (
+              select from sweep_transaction s
+              where s.id = l.source
+                and (l.kind = 'sweep' and l.debit = 'treasury_custody:' || s.network
+                     or l.kind = 'network_fee' and s.relayed and l.debit = 'treasury' and l.credit = 'sweep_gas:' || s.network)
+          )
+        order by l.id
+        limit 100
+        "#,
+        after,
+        through
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
+}
+
 /// Balance of one account in one asset. Signed base units as digits.
 #[derive(Debug, Clone)]
 pub struct Balance {
@@ -337,6 +433,8 @@ pub async fn explain(
             union
             select d.id from deposit d where d.network = any($4) and d.tx_hash = $1
             union
+            select s.id from sweep_transaction s where s.network = any($4) and s.tx_hash = $1
+            union
             select unnest(array[p.id, p.booked_as])
             from payout_version v
             join payout_payment p on p.id = v.payment_id
@@ -359,11 +457,12 @@ pub async fn explain(
         )
         select l.id, l.created_at as at, l.kind as "kind: _", l.asset, l.debit, l.credit, l.amount::text as "amount!",
                i.payment_id as "payment_id?", i.order_id, o.order_id as "payout_order_id?",
-               coalesce(d.tx_hash, p.tx_hash) as tx_hash
+               coalesce(d.tx_hash, p.tx_hash, s.tx_hash) as tx_hash
         from ledger_entry l
         left join deposit d on d.id = l.source
         left join invoice i on i.id = coalesce(d.invoice_id, l.source)
         left join payout_payment p on p.id = l.source
+        left join sweep_transaction s on s.id = l.source
         left join payout_order o on o.id = coalesce(d.payout_order_id, p.order_id, case
             when l.debit like 'payout:%' then substr(l.debit, 8)::uuid
             when l.credit like 'payout:%' then substr(l.credit, 8)::uuid

@@ -10,12 +10,14 @@ use futures_util::{Stream, TryStreamExt};
 use uuid::Uuid;
 
 pub use super::spool::Spooled;
-use super::{lines, spool::Spool};
+use super::{
+    lines::{self, Sums},
+    spool::Spool,
+};
 use crate::app::Gateway;
 use crate::{
     accounting::{
         Export, Format, Line, Range, Table,
-        balance::Balances,
         file::{Choice, TwoCurrencies},
         freshness::is_fresh,
         report::Totals,
@@ -35,6 +37,8 @@ const WAIT_MAX: Duration = Duration::from_secs(20);
 pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(120);
 /// Exports that one process reads at a time: each has a connection of the pool.
 pub(crate) const READ_AT_ONCE: usize = 3;
+/// Rows that are written before other work of the thread has its turn.
+const ROWS_AT_A_TIME: u32 = 250;
 /// Further tries of an export that a replica cancels.
 const TRIES_MORE: u32 = 2;
 
@@ -85,7 +89,7 @@ impl Gateway {
                 Some(replica) => self.fresh_snapshot(replica, request).await?,
                 None => self.db.begin_snapshot().await?,
             };
-            match spool_from(tx, request).await {
+            match spool_from(tx, request, Sums::default()).await {
                 Err(ExportError::Storage(error)) if error.is_conflict() && tries < TRIES_MORE => {
                     tries += 1;
                     tracing::info!(%error, "the replica cancelled an export, which begins again");
@@ -119,7 +123,7 @@ impl Gateway {
         &self,
         request: &Request,
     ) -> Result<(Spooled, Totals, DateTime<Utc>), ExportError> {
-        spool_from(self.db.begin_snapshot().await?, request).await
+        spool_from(self.db.begin_snapshot().await?, request, Sums::with_totals()).await
     }
 
     /// Writes the heartbeat by which a replica shows how far it has followed; `false` if no
@@ -144,13 +148,14 @@ pub(crate) fn replica(config: &Config) -> Result<Option<Db>, StorageError> {
 async fn spool_from(
     mut tx: Tx,
     request: &Request,
+    mut sums: Sums,
 ) -> Result<(Spooled, Totals, DateTime<Utc>), ExportError> {
     let now = storage::now(&mut tx).await?;
     let mut file = Writer::begin(request).await?;
-    let totals = file.read(&mut tx).await?;
+    file.read(&mut tx, &mut sums).await?;
     // It only read.
     drop(tx);
-    Ok((file.end(now).await?, totals, now))
+    Ok((file.end(now).await?, sums.totals.unwrap_or_default(), now))
 }
 
 struct Writer<'a> {
@@ -167,38 +172,50 @@ impl<'a> Writer<'a> {
         Ok(Self { request, table, spool })
     }
 
-    /// Returns the totals of the ledger; they are empty for any other export.
-    async fn read(&mut self, tx: &mut Tx) -> Result<Totals, ExportError> {
+    async fn read(&mut self, tx: &mut Tx, sums: &mut Sums) -> Result<(), ExportError> {
         let Request { merchant_id, range, export, .. } = *self.request;
         let asked = Asked { merchant_id, range };
-        let mut totals = Totals::default();
         match export {
             Export::Invoices => {
                 let rows = stored::invoices::read(tx, asked);
-                self.write(rows, |row| Ok([lines::invoice(row)?])).await?;
+                self.write(rows, |row| Ok([lines::invoice(row)?])).await
             }
             Export::Payments => {
                 let rows = stored::payments::read(tx, asked);
-                self.write(rows, |row| Ok([lines::payment(row)?])).await?;
+                self.write(rows, |row| Ok([lines::payment(row)?])).await
             }
             Export::Payouts => {
                 let rows = stored::payouts::read(tx, asked);
-                self.write(rows, |row| Ok([lines::payout(row)?])).await?;
+                self.write(rows, |row| Ok([lines::payout(row)?])).await
             }
             Export::Fees => {
-                self.write(stored::fees::read(tx, asked), |row| lines::fees(&row)).await?;
+                self.write(stored::fees::read(tx, asked), |row| lines::fees(&row)).await
             }
-            Export::Ledger => {
-                let mut balances = Balances::default();
-                for row in stored::ledger::opening(tx, asked).await? {
-                    lines::open((&mut balances, &mut totals), &row)?;
-                }
-                let rows = stored::ledger::read(tx, asked);
-                let sums = (&mut balances, &mut totals);
-                self.write(rows, |row| lines::ledger(&row, (&mut *sums.0, &mut *sums.1))).await?;
-            }
+            Export::Ledger => self.read_ledger(tx, asked, sums).await,
         }
-        Ok(totals)
+    }
+
+    /// Part by part, so that the database sorts each in memory: a sort of all of them spills to
+    /// its disk, where the commits of others wait for it.
+    async fn read_ledger(
+        &mut self,
+        tx: &mut Tx,
+        asked: Asked,
+        sums: &mut Sums,
+    ) -> Result<(), ExportError> {
+        for row in stored::ledger::opening(tx, asked).await? {
+            sums.open(&row)?;
+        }
+        let with_movements = self.request.format.is_of_movements();
+        let mut rest = asked.range;
+        loop {
+            let end = stored::ledger::part_end(tx, Asked { range: rest, ..asked }).await?;
+            let part = Range { to: end.unwrap_or(rest.to), ..rest };
+            let rows = stored::ledger::read(tx, Asked { range: part, ..asked });
+            self.write(rows, |row| lines::ledger(&row, sums, with_movements)).await?;
+            let Some(end) = end else { return Ok(()) };
+            rest.from = end;
+        }
     }
 
     /// Writes the lines of each row as it arrives.
@@ -207,8 +224,12 @@ impl<'a> Writer<'a> {
         rows: impl Stream<Item = Result<R, StorageError>>,
         mut lines: impl FnMut(R) -> Result<L, StorageError>,
     ) -> Result<(), ExportError> {
-        let mut rows = pin!(rows);
+        let (mut rows, mut written) = (pin!(rows), 0_u32);
         while let Some(row) = rows.try_next().await? {
+            written += 1;
+            if written.is_multiple_of(ROWS_AT_A_TIME) {
+                tokio::task::yield_now().await;
+            }
             for line in lines(row)? {
                 if self.request.choice.takes(&line) {
                     self.table.line(&line, &mut self.spool.buffer)?;

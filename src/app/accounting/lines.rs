@@ -1,11 +1,12 @@
 //! Rows of the database as lines of exports.
 
+use num_bigint::BigInt;
 use rust_decimal::Decimal;
 
 use crate::{
     accounting::{
         Cell, Line, Movement,
-        balance::{Balances, in_coins, negated},
+        balance::{self, Balances, in_coins, negated},
         kind::{of_payment, parts_of_fee},
         report::{self, Totals},
     },
@@ -166,39 +167,50 @@ pub(super) fn fees(row: &FeeRow) -> Result<Vec<Line>, StorageError> {
     Ok(lines.collect())
 }
 
-/// The two sides of an entry: the account that it left, then the one that it entered.
+/// The sums over the entries of a file.
+#[derive(Default)]
+pub(super) struct Sums {
+    balances: Balances,
+    /// Only reports have them.
+    pub totals: Option<Totals>,
+}
+
+impl Sums {
+    pub fn with_totals() -> Self {
+        Self { totals: Some(Totals::default()), ..Self::default() }
+    }
+
+    /// Begins with what was there before the range.
+    pub fn open(&mut self, opening: &Opening) -> Result<(), StorageError> {
+        let currency = currency_of(&opening.token_id)?;
+        let units = &balance::units(&opening.units).map_err(|error| damaged(&error))?;
+        self.balances.add(&opening.account, currency.code, units);
+        if let Some(totals) = &mut self.totals {
+            let account = &opening.account;
+            let (currency, decimals) = (currency.code, currency.decimals);
+            totals.open(&report::Movement { account, currency, decimals, units, fiat: None });
+        }
+        Ok(())
+    }
+}
+
+/// The two sides of an entry: the account that it left, then the one that it entered. Movements are
+/// made for files of movements alone.
 pub(super) fn ledger(
     row: &LedgerRow,
-    (balances, totals): (&mut Balances, &mut Totals),
+    sums: &mut Sums,
+    with_movements: bool,
 ) -> Result<[Line; 2], StorageError> {
     let currency = currency_of(&row.token_id)?;
+    let units = balance::units(&row.amount).map_err(|error| damaged(&error))?;
     let amount = coins(&row.amount, currency)?;
     let fiat_value = row.fiat_value.clone();
     let rated = row.fiat_rate.as_deref().and_then(|rate| value(&amount, rate));
-    let entry = EntryLine { row, currency, amount, value: fiat_value.or(rated) };
-    let mut side = |account, is_credit| {
-        entry.note(totals, account, is_credit)?;
-        entry.side(balances, account, is_credit)
-    };
-    Ok([side(&row.debit, false)?, side(&row.credit, true)?])
-}
-
-/// Begins the balances with what was there before the range.
-pub(super) fn open(
-    (balances, totals): (&mut Balances, &mut Totals),
-    opening: &Opening,
-) -> Result<(), StorageError> {
-    let currency = currency_of(&opening.token_id)?;
-    let units = &opening.units;
-    balances.add(&opening.account, currency.code, units).map_err(|error| damaged(&error))?;
-    let movement = report::Movement {
-        account: &opening.account,
-        currency: currency.code,
-        decimals: currency.decimals,
-        units,
-        fiat: None,
-    };
-    totals.open(&movement).map_err(|error| damaged(&error))
+    let entry = EntryLine { row, currency, amount, value: fiat_value.or(rated), with_movements };
+    Ok([
+        entry.side(sums, &Side { account: &row.debit, is_credit: false, units: &-&units })?,
+        entry.side(sums, &Side { account: &row.credit, is_credit: true, units: &units })?,
+    ])
 }
 
 fn damaged(error: &impl std::error::Error) -> StorageError {
@@ -210,66 +222,45 @@ struct EntryLine<'a> {
     currency: &'static Currency,
     amount: String,
     value: Option<String>,
+    with_movements: bool,
+}
+
+struct Side<'a> {
+    account: &'a str,
+    is_credit: bool,
+    /// With the sign of this side.
+    units: &'a BigInt,
+}
+
+impl Side<'_> {
+    fn signed(&self, amount: &str) -> String {
+        if self.is_credit { amount.to_owned() } else { negated(amount) }
+    }
 }
 
 impl EntryLine<'_> {
-    fn note(
-        &self,
-        totals: &mut Totals,
-        account: &str,
-        is_credit: bool,
-    ) -> Result<(), StorageError> {
-        let signed = |amount: &str| if is_credit { amount.to_owned() } else { negated(amount) };
-        let (units, value) = (signed(&self.row.amount), self.value.as_deref().map(signed));
-        let movement = report::Movement {
-            account,
-            currency: self.currency.code,
-            decimals: self.currency.decimals,
-            units: &units,
-            fiat: value.as_deref().zip(self.row.fiat_currency.as_deref()),
-        };
-        totals.note(self.row.kind, &movement).map_err(|error| damaged(&error))
-    }
-
-    fn side(
-        &self,
-        balances: &mut Balances,
-        account: &str,
-        is_credit: bool,
-    ) -> Result<Line, StorageError> {
+    fn side(&self, sums: &mut Sums, side: &Side<'_>) -> Result<Line, StorageError> {
+        if let Some(totals) = &mut sums.totals {
+            self.note(totals, side)?;
+        }
+        let after = sums.balances.add(side.account, self.currency.code, side.units);
         let row = self.row;
-        let signed = |amount: &str| if is_credit { amount.to_owned() } else { negated(amount) };
-        let units = signed(&row.amount);
-        let after = balances.add(account, self.currency.code, &units);
-        let after = after.map_err(|error| damaged(&error))?;
         let amount = || Cell::Decimal(self.amount.clone());
         let (debit, credit) =
-            if is_credit { (Cell::Empty, amount()) } else { (amount(), Cell::Empty) };
+            if side.is_credit { (Cell::Empty, amount()) } else { (amount(), Cell::Empty) };
         let (source_type, source_id) = match (&row.payout_order_id, &row.payment_id) {
             (Some(order), _) => (Cell::text("payout"), Cell::text(order.clone())),
             (None, Some(payment)) => (Cell::text("payment"), Cell::text(payment.clone())),
             (None, None) => (Cell::Empty, Cell::Empty),
         };
-        let named = row.payout_order_id.as_deref().or(row.payment_id.as_deref());
-        let description = words([Some(row.kind.as_str()), named, row.order_id.as_deref()]);
-        // Between two accounts of the merchant nothing reaches or leaves him.
-        let moves = is_own(account) && !(is_own(&row.debit) && is_own(&row.credit));
-        let movement = moves.then(|| Movement {
-            at: row.at,
-            amount: signed(&self.amount),
-            symbol: self.currency.symbol,
-            fiat: self.value.as_deref().map(signed).zip(row.fiat_currency.clone()),
-            tx_hash: row.tx_hash.clone(),
-            description,
-        });
         let cells = vec![
             Cell::Integer(row.id),
             Cell::Time(row.at),
-            Cell::text(account),
+            Cell::text(side.account),
             Cell::text(self.currency.code),
             debit,
             credit,
-            Cell::Decimal(coins(&after, self.currency)?),
+            Cell::Decimal(coins(&after.to_string(), self.currency)?),
             source_type,
             source_id,
             Cell::text_or_empty(row.tx_hash.clone()),
@@ -280,7 +271,35 @@ impl EntryLine<'_> {
             currency: Some(self.currency.code),
             fiat: row.fiat_currency.clone(),
             status: None,
-            movement,
+            movement: if self.with_movements { self.movement(side) } else { None },
+        })
+    }
+
+    fn note(&self, totals: &mut Totals, side: &Side<'_>) -> Result<(), StorageError> {
+        let value = self.value.as_deref().map(|value| side.signed(value));
+        let movement = report::Movement {
+            account: side.account,
+            currency: self.currency.code,
+            decimals: self.currency.decimals,
+            units: side.units,
+            fiat: value.as_deref().zip(self.row.fiat_currency.as_deref()),
+        };
+        totals.note(self.row.kind, &movement).map_err(|error| damaged(&error))
+    }
+
+    /// Between two accounts of the merchant nothing reaches or leaves him.
+    fn movement(&self, side: &Side<'_>) -> Option<Movement> {
+        let row = self.row;
+        let moves = is_own(side.account) && !(is_own(&row.debit) && is_own(&row.credit));
+        let named = row.payout_order_id.as_deref().or(row.payment_id.as_deref());
+        let value = self.value.as_deref().map(|value| side.signed(value));
+        moves.then(|| Movement {
+            at: row.at,
+            amount: side.signed(&self.amount),
+            symbol: self.currency.symbol,
+            fiat: value.zip(row.fiat_currency.clone()),
+            tx_hash: row.tx_hash.clone(),
+            description: words([Some(row.kind.as_str()), named, row.order_id.as_deref()]),
         })
     }
 }

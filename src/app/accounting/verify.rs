@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::app::Gateway;
 use crate::{
     accounting::{
-        balance::{Balances, NoAmount},
+        balance::{self, Balances, NoAmount},
         seal::{self, Entry, Hash, START},
     },
     storage::{
@@ -32,7 +32,7 @@ pub struct Verdict {
     /// Of them, those in the chain; the newest are not yet.
     pub sealed: u64,
     pub batches: u64,
-    /// Deposits, invoices, payout orders and settlements of x402 were compared.
+    /// Deposits, invoices, payout orders, settlements of x402 and sweeps were compared.
     pub compared: bool,
     pub faults: u64,
     /// The first of them.
@@ -158,6 +158,7 @@ impl Gateway {
             let to = after.min(from + ledger_check::STEP);
             let mut connection = self.db.connection().await?;
             verdict.add(ledger_check::entries_of_nothing(&mut connection, (from, to)).await?);
+            verdict.add(ledger_check::sweeps_of_nothing(&mut connection, (from, to)).await?);
             from = to;
         }
         Ok(())
@@ -203,6 +204,15 @@ impl Gateway {
             verdict.add(ledger_check::settlements(&mut connection, (after, through)).await?);
             after = through;
         }
+        after = Uuid::nil();
+        loop {
+            let mut connection = self.db.connection().await?;
+            let Some(through) = ledger_check::sweeps_through(&mut connection, after).await? else {
+                break;
+            };
+            verdict.add(ledger_check::sweeps(&mut connection, (after, through)).await?);
+            after = through;
+        }
         Ok(())
     }
 }
@@ -217,8 +227,9 @@ struct Chain {
 /// Adds an entry to the sums of both its accounts.
 fn add(sums: &mut Balances, entry: &Entry) -> Result<(), StorageError> {
     let damaged = |error: NoAmount| StorageError::damaged("ledger_entry", error);
-    sums.add(&entry.credit, &entry.asset, &entry.amount).map_err(damaged)?;
-    sums.add(&entry.debit, &entry.asset, &format!("-{}", entry.amount)).map_err(damaged)?;
+    let units = balance::units(&entry.amount).map_err(damaged)?;
+    sums.add(&entry.credit, &entry.asset, &units);
+    sums.add(&entry.debit, &entry.asset, &-units);
     Ok(())
 }
 

@@ -87,6 +87,50 @@ pub async fn opening(
     Ok(rows)
 }
 
+/// Entries of one of the merchant's accounts in a part of an export: few enough to be sorted in
+/// memory.
+const PART: i64 = 10_000;
+
+/// The end of the first part of a range: before a side of one of the merchant's own accounts has
+/// more than [`PART`] entries behind its first moment; `None` if the range is one part. Entries of
+/// one moment stay together. Indices: `ledger_entry_by_credit_time`,
+/// `ledger_entry_by_debit_time`.
+pub async fn part_end(
+    connection: &mut PgConnection,
+    asked: Asked,
+) -> Result<Option<DateTime<Utc>>, StorageError> {
+    let accounts = asked.accounts();
+    let (from, to) = asked.bounds();
+    let end = sqlx::query_scalar!(
+        r#"
+        select min(part.until)
+        from unnest($1::text[]) as own (account)
+        cross join lateral (
+            (select l.created_at as until
+             from ledger_entry l
+             where l.credit = own.account and l.credit not like 'custody:%' and l.credit <> 'treasury'
+               and l.created_at > $2 and l.created_at < $3
+             order by l.created_at, l.id
+             offset $4 limit 1)
+            union all
+            (select l.created_at
+             from ledger_entry l
+             where l.debit = own.account and l.debit not like 'custody:%' and l.debit <> 'treasury'
+               and l.created_at > $2 and l.created_at < $3
+             order by l.created_at, l.id
+             offset $4 limit 1)
+        ) part
+        "#,
+        &accounts[..],
+        from,
+        to,
+        PART
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(end)
+}
+
 /// The entries of the range. Indices: `ledger_entry_by_credit_time`, `ledger_entry_by_debit_time`,
 /// `payout_order_by_merchant`, `payout_payment_by_order`, `deposit_by_invoice`.
 pub fn read(

@@ -3,6 +3,7 @@
 mod agreement;
 mod asked;
 mod cells;
+mod parts;
 mod replica;
 mod reports;
 mod seals;
