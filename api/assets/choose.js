@@ -7,7 +7,8 @@
   const ways = [...document.querySelectorAll(".way")];
   const refused = [...document.querySelectorAll(".no-way")];
   const found = document.querySelector("#found");
-  const told = (one) => one.textContent.replace(/\s+/g, " ").trim();
+  // A space that does not break stays one: it holds an amount and its currency together.
+  const told = (one) => one.textContent.replace(/[ \n]+/g, " ").trim();
   const narrow = () => {
     const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
     const fitting = (one) => words.every((word) => one.dataset.words.includes(word));
@@ -23,7 +24,11 @@
     if (more) {
       if (words.length) more.open = true;
       more.hidden = !more.querySelector(".way:not([hidden])");
+      // Its number is that of the whole list.
+      more.querySelector("summary").hidden = words.length > 0;
     }
+    // A browser says nothing about a choice that it cannot point at.
+    document.querySelector(".go").hidden = ways.every((way) => way.hidden);
     for (const one of refused) one.hidden = !fitting(one);
     const missed = words.length ? refused.filter(fitting) : [];
     const counted = field.dataset.count.replace("{count}", count);

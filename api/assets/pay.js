@@ -20,6 +20,14 @@
   const settled = () => ["paid", "overpaid"].includes(main.dataset.phase);
   const announce = (text) => { const place = find("#announce"); if (place.textContent !== text) place.textContent = text; };
 
+  // Times in the buyer's own zone, which the server does not know: it writes UTC.
+  const LOCAL = { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZoneName: "short" };
+  const localize = () => {
+    const language = document.documentElement.lang;
+    const format = new Intl.DateTimeFormat(language === "ar" ? "ar-u-nu-latn" : language, LOCAL);
+    for (const one of main.querySelectorAll("time.at")) one.textContent = format.format(new Date(one.dateTime));
+  };
+
   // The server says how many seconds are left; our clock only counts them.
   const setClock = (seconds) => { ends = answered + seconds * 1000; tick(); };
   const tick = () => {
@@ -34,7 +42,7 @@
     const minutes = left <= 60 ? 1 : left <= 300 ? 5 : 0;
     if (minutes && said !== minutes && left > 0) {
       said = minutes;
-      announce(minutes === 1 ? main.dataset.minute : main.dataset.minutes.replace("{minutes}", minutes));
+      announce(minutes === 1 ? main.dataset.minute : main.dataset.minutes);
     }
     if (left === 0 && !clock.dataset.over) { clock.dataset.over = "1"; schedule(1500); }
   };
@@ -56,6 +64,7 @@
     const opened = [...document.querySelectorAll("details[open][id]")].map((one) => one.id);
     main.replaceWith(fresh);
     main = fresh;
+    localize();
     for (const id of opened) if (find("#" + id)) find("#" + id).open = true;
     document.title = page.title;
     const again = code && find("#" + code.id);
@@ -89,7 +98,7 @@
   const leave = () => {
     const place = find("#leaving");
     // Whoever has to write to the shop needs the reference that stands here.
-    if (find(".told .reference")) return stay();
+    if (find(".reference")) return stay();
     if (!place || leaving || cameBack) return;
     // A buyer whose machine was slow has had the page for that long, and still needs a moment to stay.
     const late = (performance.now() - answered) / 1000;
@@ -226,17 +235,22 @@
     }, 2000);
   };
 
-  // A code that fills the screen, for a camera at some distance. The same button closes it.
-  const enlarge = (button) => {
-    const large = button.closest(".qr").classList.toggle("large");
-    button.setAttribute("aria-pressed", String(large));
-    button.focus();
+  // A code that fills the screen, for a camera at some distance. Its button says how to go back; a
+  // tap anywhere, Escape and leaving by the keyboard do so too.
+  const resize = (code, large) => {
+    const button = code.querySelector(".enlarge"), label = button.firstElementChild;
+    button.dataset.open ||= label.textContent;
+    code.classList.toggle("large", large);
+    label.textContent = large ? button.dataset.close : button.dataset.open;
+    return button;
   };
+  const enlarge = (code) => resize(code, !code.matches(".large")).focus();
 
   document.documentElement.classList.add("scripted");
   document.addEventListener("click", (event) => {
     const button = event.target.closest(".copy");
-    if (event.target.closest(".enlarge")) enlarge(button);
+    const code = event.target.closest(".qr.large") || (event.target.closest(".enlarge") && event.target.closest(".qr"));
+    if (code) enlarge(code);
     else if (button) copy(button);
     if (event.target.closest("#stay, .copy, summary")) stay();
   });
@@ -245,14 +259,23 @@
     // The first Escape closes the large code, not the dialog that may hold this page.
     if (find(".qr.large")) {
       event.stopImmediatePropagation();
-      enlarge(find(".qr.large .enlarge"));
+      enlarge(find(".qr.large"));
     } else stay();
+  });
+  // What has the focus must not be covered.
+  document.addEventListener("focusin", (event) => {
+    const code = find(".qr.large");
+    if (code && !code.contains(event.target)) resize(code, false);
   });
   // Two taps on one button are one wish.
   document.addEventListener("submit", (event) => {
     if (event.target.dataset.sent) event.preventDefault();
     event.target.dataset.sent = "1";
   });
+  // The answer to a form that was refused stands at the form's address, which nobody can ask again.
+  const own = new URL(main.dataset.page, location.href);
+  if (own.pathname !== location.pathname) history.replaceState(null, "", own);
+  localize();
   setClock(Number(main.dataset.left));
   setInterval(tick, 1000);
   // The time of a hidden tab is not a buyer's time to look, and its clock ticks seldom.

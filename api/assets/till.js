@@ -44,6 +44,14 @@
     } catch { lamp = null; }
   };
 
+  // Times in the zone of this device, which the server does not know: it writes UTC.
+  const LOCAL = { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZoneName: "short" };
+  const localize = () => {
+    const language = document.documentElement.lang;
+    const format = new Intl.DateTimeFormat(language === "ar" ? "ar-u-nu-latn" : language, LOCAL);
+    for (const one of main.querySelectorAll("time.at")) one.textContent = format.format(new Date(one.dateTime));
+  };
+
   // Puts what the server renders in the place of the content.
   const put = (html, url) => {
     const page = new DOMParser().parseFromString(html, "text/html");
@@ -54,6 +62,7 @@
     const code = find("input[name=code]:checked");
     main.replaceWith(fresh);
     main = fresh;
+    localize();
     turn += 1;
     document.title = page.title;
     if (url && url !== location.href) history.replaceState(null, "", url);
@@ -121,7 +130,7 @@
     if (!key) return;
     event.preventDefault();
     const field = find("#amount");
-    field.value = press(plain(field.value), key.value);
+    field.value = press(plain(field.value), key.value).replace(".", main.dataset.point);
   });
   document.addEventListener("keydown", listen);
 
@@ -161,6 +170,7 @@
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
   addEventListener("online", () => { lost(false); poll(); });
   document.documentElement.classList.add("scripted");
+  localize();
   light();
   schedule();
 })();

@@ -11,7 +11,11 @@
   const CALLBACKS = { partial: "onPartial", paid: "onSuccess", overpaid: "onSuccess", expired: "onExpired", cancelled: "onCancel" };
 
   // Titles for screen readers; the payment itself is in the frame, in the buyer's language.
-  const WORDS = { en: ["Payment", "Close"], de: ["Zahlung", "Schließen"], ar: ["الدفع", "إغلاق"] };
+  const WORDS = {
+    de: ["Zahlung", "Schließen"], en: ["Payment", "Close"], es: ["Pago", "Cerrar"], fr: ["Paiement", "Fermer"],
+    it: ["Pagamento", "Chiudi"], nl: ["Betaling", "Sluiten"], pl: ["Płatność", "Zamknij"], pt: ["Pagamento", "Fechar"],
+    tr: ["Ödeme", "Kapat"], ar: ["الدفع", "إغلاق"], zh: ["付款", "关闭"], ja: ["支払い", "閉じる"],
+  };
   const wordsOf = (locale) => WORDS[(locale || document.documentElement.lang || navigator.language).slice(0, 2).toLowerCase()] || WORDS.en;
 
   const style = (element, rules) => { for (const name in rules) element.style[name] = rules[name]; };

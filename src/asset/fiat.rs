@@ -25,6 +25,13 @@ impl Fiat {
         }
     }
 
+    /// Decimal places of the currency (ISO 4217).
+    pub const fn places(self) -> usize {
+        match self {
+            Self::Usd | Self::Eur | Self::Gbp => 2,
+        }
+    }
+
     /// The ISO 4217 code as exchanges write it.
     pub const fn code_upper(self) -> &'static str {
         match self {

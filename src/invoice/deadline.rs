@@ -14,6 +14,25 @@ pub fn is_on_time(
     first_seen_at <= deadline || mined_at.is_some_and(|mined_at| mined_at <= deadline)
 }
 
+/// How far a network was watched, and since when it can have been.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Watched {
+    /// The moment up to which every payment is known: the start of the last look where the mempool
+    /// shows payments, else the date of the newest block that was read.
+    pub through: Option<DateTime<Utc>>,
+    /// When the database turned out to be a restored one, from which the watcher begins anew where
+    /// the backup ends.
+    pub restored_at: Option<DateTime<Utc>>,
+}
+
+impl Watched {
+    /// The moment from which a deadline waits. A restored database gets its whole time, as a backup
+    /// may be older than any.
+    pub fn waits_since(self, deadline: DateTime<Utc>) -> DateTime<Utc> {
+        self.restored_at.map_or(deadline, |restored_at| deadline.max(restored_at))
+    }
+}
+
 /// Progress of the network's watcher when the deadline is decided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sight {
@@ -26,17 +45,15 @@ pub enum Sight {
 }
 
 impl Sight {
-    /// `watched_through` is the moment up to which every payment is known: the start of the last
-    /// look where the mempool shows payments, else the date of the newest block that was read.
     pub fn of(
         deadline: DateTime<Utc>,
         now: DateTime<Utc>,
-        watched_through: Option<DateTime<Utc>>,
+        watched: Watched,
         grace: TimeDelta,
     ) -> Self {
-        if watched_through.is_some_and(|through| through > deadline) {
+        if watched.through.is_some_and(|through| through > deadline) {
             Self::Complete
-        } else if now - deadline >= grace {
+        } else if now - watched.waits_since(deadline) >= grace {
             Self::GraceEnded
         } else {
             Self::Behind
@@ -81,12 +98,27 @@ mod tests {
     #[test]
     fn a_lagging_watcher_is_waited_for_but_not_for_ever() {
         let grace = TimeDelta::seconds(600);
-        let sight = |now, through| Sight::of(at(0), at(now), through, grace);
+        let sight =
+            |now, through| Sight::of(at(0), at(now), Watched { through, restored_at: None }, grace);
         assert_eq!(sight(1, Some(at(1))), Sight::Complete);
         assert_eq!(sight(1, Some(at(0))), Sight::Behind);
         assert_eq!(sight(599, None), Sight::Behind);
         assert_eq!(sight(600, None), Sight::GraceEnded);
         assert_eq!(sight(9999, Some(at(5))), Sight::Complete);
+    }
+
+    #[test]
+    fn a_restored_database_waits_its_whole_grace_for_the_watcher() {
+        let grace = TimeDelta::seconds(600);
+        let sight = |now, restored: i64, through: Option<i64>| {
+            let watched = Watched { through: through.map(at), restored_at: Some(at(restored)) };
+            Sight::of(at(0), at(now), watched, grace)
+        };
+        assert_eq!(sight(90_000, 90_000, None), Sight::Behind);
+        assert_eq!(sight(90_599, 90_000, Some(-90_000)), Sight::Behind);
+        assert_eq!(sight(90_600, 90_000, Some(-90_000)), Sight::GraceEnded);
+        assert_eq!(sight(90_001, 90_000, Some(1)), Sight::Complete);
+        assert_eq!(sight(600, -90_000, None), Sight::GraceEnded, "restored long before");
     }
 
     #[test]

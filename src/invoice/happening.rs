@@ -1,6 +1,7 @@
 //! Payments that did not simply count: what the buyer hears of each, whether it is lost, and what
 //! helps.
 
+use super::buyer_phase::Phase;
 use crate::{
     deposit::{BookedAs, State},
     vocabulary::vocabulary,
@@ -87,9 +88,10 @@ pub fn happening(facts: &Facts) -> Option<Happening> {
     let own = facts.own_network && facts.own_token && facts.known_token;
     match facts.state {
         State::Withdrawn | State::Reversed if !own => None,
+        // Once the invoice has ended, nobody needs to look for what never arrived.
+        State::Withdrawn if !facts.open => None,
         State::Withdrawn if facts.replaced => Some(Happening::Replaced),
-        // Once the invoice is paid, nobody needs to look for what never arrived.
-        State::Withdrawn => facts.open.then_some(Happening::Dropped),
+        State::Withdrawn => Some(Happening::Dropped),
         State::Reversed => (!facts.replaced).then_some(Happening::Reversed),
         State::Seen | State::Final | State::Settled if !own => Some(foreign(facts)),
         State::Settled if !facts.in_block => Some(Happening::Reorganised),
@@ -138,6 +140,13 @@ impl Happening {
             Self::Replaced => Advice::Nothing,
             Self::Dropped => Advice::SendAgain,
         }
+    }
+
+    /// The same in a phase: never to send again where that would come too late, or where enough was
+    /// seen.
+    pub fn advice_in(self, phase: Phase) -> Advice {
+        let advice = self.advice();
+        if advice == Advice::SendAgain && phase != Phase::Paying { Advice::Wait } else { advice }
     }
 }
 
@@ -195,6 +204,7 @@ mod tests {
             (withdrawn, Some(Dropped)),
             (Facts { replaced: true, ..withdrawn }, Some(Replaced)),
             (Facts { open: false, ..withdrawn }, None),
+            (Facts { open: false, replaced: true, ..withdrawn }, None),
             (Facts { own_token: false, ..withdrawn }, None),
             (reversed, Some(Reversed)),
             (Facts { replaced: true, ..reversed }, None),

@@ -4,7 +4,7 @@
 //! is not installed shows its own page instead. Sources: MetaMask "Use deeplinks", Trust Wallet
 //! "Deep Linking" and "Universal asset id", Keeper "Deep linking into Keeper".
 
-use super::payment_uri::{Request, encoded};
+use super::payment_uri::{Request, encoded, payment_uri};
 use crate::{
     asset::{Family, Network},
     money::BaseUnits,
@@ -61,6 +61,16 @@ pub fn wallet_links(request: &Request<'_>, coins: Coins) -> Vec<WalletLink> {
     let link =
         |(wallet, url): (&'static str, Option<String>)| url.map(|url| WalletLink { wallet, url });
     links.into_iter().filter_map(link).collect()
+}
+
+/// The URI of a payment for the code and the link of a page. Play coins have none unless it names
+/// their own chain: whoever scans it would open the wallet on the real network, with an address
+/// that belongs to nobody there. Of the conventions EIP-681 alone names a chain.
+pub fn scannable_uri(request: &Request<'_>, coins: Coins) -> Option<String> {
+    let network = request.currency.network;
+    let names_its_chain = network.family() == Family::Evm
+        && request.chain_id.is_some_and(|id| Some(id) != network.evm_chain_id());
+    (coins == Coins::Real || names_its_chain).then(|| payment_uri(request)).flatten()
 }
 
 /// EIP-681 with another beginning.
@@ -170,6 +180,28 @@ mod tests {
             Keeper: https://app.tonkeeper.com/transfer/UQAWzEKcdnykvXfUNouqdS62tvrp32bCxuKS6eQrS6ISgZ8t?amount=1500000&jetton=EQCxE6mUtQJKFnGfaROTKOt1lZbDiiX1kCixRv7Nw2Id_sDs
         "#]]
         .assert_eq(&table);
+    }
+
+    #[test]
+    fn a_code_of_play_coins_leads_to_no_real_network() {
+        const EVM: &str = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359";
+        let uri = |token_id: &str, chain_id, coins| {
+            let currency = Catalogue::get().by_token_id(token_id).unwrap();
+            let amount = BaseUnits::new(1);
+            scannable_uri(&Request { currency, chain_id, address: EVM, amount }, coins)
+        };
+        for token_id in
+            ["eth@ethereum", "usdtmatic@polygon", "btc@bitcoin", "sol@solana", "ton@ton"]
+        {
+            let network = Catalogue::get().by_token_id(token_id).unwrap().network;
+            let chain_id = network.evm_chain_id();
+            assert_eq!(uri(token_id, chain_id, Coins::Play), None, "{token_id}");
+            assert!(uri(token_id, chain_id, Coins::Real).is_some(), "{token_id}");
+            // Of a test chain with an id of its own: EIP-681 alone names it.
+            let own = uri(token_id, Some(31_337), Coins::Play);
+            assert_eq!(own.is_some(), chain_id.is_some(), "{token_id}");
+            assert!(own.is_none_or(|uri| uri.contains("@31337")), "{token_id}");
+        }
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! The texts of a mail: subject, plain text and HTML. Nothing is loaded from anywhere, and all
-//! links lead to the checkout.
+//! links lead to the checkout, but for that of an invitation, which leads to the dashboard.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,16 +14,18 @@ pub enum Contents {
     Receipt(Receipt),
     Reminder(Reminder),
     Announcement(Announced),
+    Invitation(Invitation),
 }
 
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Receipt {
     /// The title of the link, which its merchant wrote.
     pub title: String,
-    /// Amount and currency.
+    /// Amount and currency, in the language of the mail.
     pub price: String,
     /// Amount, symbol and network of what was received.
     pub paid: String,
+    /// In the language of the mail.
     pub date: String,
     pub payment_id: String,
     /// The payment's page at the checkout.
@@ -35,7 +37,7 @@ pub struct Reminder {
     /// The title of the link, which its merchant wrote.
     pub title: String,
     pub price: String,
-    /// The date of the renewal.
+    /// The date of the renewal, in the language of the mail.
     pub date: String,
     /// Days after the renewal; negative before it.
     pub day: i8,
@@ -48,6 +50,21 @@ pub struct Reminder {
 pub struct Announced {
     pub title: String,
     pub body: String,
+}
+
+/// An invitation to a merchant's team.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Invitation {
+    /// The merchant's name.
+    pub merchant: String,
+    pub role: String,
+    /// The e-mail address of whoever invites.
+    pub by: String,
+    /// The address that accepts it, under the master key, in hex.
+    pub sealed_url: String,
+    /// The same opened, which is stored nowhere.
+    #[serde(skip)]
+    pub url: String,
 }
 
 /// The texts of one mail.
@@ -66,6 +83,7 @@ impl Contents {
             Self::Receipt(_) => MailKind::Receipt,
             Self::Reminder(_) => MailKind::Reminder,
             Self::Announcement(_) => MailKind::Announcement,
+            Self::Invitation(_) => MailKind::Invitation,
         }
     }
 
@@ -76,15 +94,9 @@ impl Contents {
             Self::Receipt(receipt) => Some(&receipt.url),
             Self::Reminder(reminder) => Some(&reminder.url),
             Self::Announcement(_) => None,
+            Self::Invitation(invitation) => Some(&invitation.url),
         }
     }
-}
-
-/// An amount with its currency, with two decimals where it has any.
-pub fn money(amount: &str, currency: &str) -> String {
-    let (whole, fraction) = amount.split_once('.').unwrap_or((amount, ""));
-    let fraction = if fraction.is_empty() { String::new() } else { format!(".{fraction:0<2}") };
-    format!("{whole}{fraction} {}", currency.to_uppercase())
 }
 
 /// Writes a mail. `unsubscribe` is the address at which a subscriber stops the reminders.
@@ -94,6 +106,7 @@ pub fn compose(contents: &Contents, language: Language, unsubscribe: Option<&str
         Contents::Receipt(receipt) => of_receipt(receipt, language, t),
         Contents::Reminder(reminder) => of_reminder(reminder, language, t),
         Contents::Announcement(announced) => of_announcement(announced, t),
+        Contents::Invitation(invitation) => of_invitation(invitation),
     };
     let stop = unsubscribe.map(|url| (t.unsubscribe, url));
     Letter {
@@ -152,6 +165,26 @@ fn of_announcement(announced: &Announced, t: &'static Texts) -> Page<'static> {
         rows: Vec::new(),
         action: None,
         foot: vec![t.announcement_why, t.announcement_secret],
+    }
+}
+
+/// In English alone, as the dashboard is that it leads to.
+fn of_invitation(invitation: &Invitation) -> Page<'_> {
+    Page {
+        subject: "An invitation to a payment gateway's dashboard".to_owned(),
+        intro: vec![
+            "You are offered a role in a team. It counts from the moment you accept it.".to_owned(),
+        ],
+        rows: vec![
+            ("Merchant", title(&invitation.merchant)),
+            ("Role", invitation.role.clone()),
+            ("Invited by", title(&invitation.by)),
+        ],
+        action: Some(("Accept the invitation", &invitation.url)),
+        foot: vec![
+            "It works once, within 72 hours. Whoever opens it first accepts it: do not pass this mail on.",
+            "If you do not know who invites you, do nothing, and nothing happens.",
+        ],
     }
 }
 
@@ -249,7 +282,7 @@ mod tests {
     fn receipt(title: &str) -> Contents {
         Contents::Receipt(Receipt {
             title: title.to_owned(),
-            price: money("12.5", "usd"),
+            price: "12.50 USD".to_owned(),
             paid: "12.5 USDT (polygon)".to_owned(),
             date: "2026-11-25".to_owned(),
             payment_id: "pzi_1".to_owned(),
@@ -260,18 +293,11 @@ mod tests {
     fn reminder(day: i8) -> Contents {
         Contents::Reminder(Reminder {
             title: "Coffee club".to_owned(),
-            price: money("10", "eur"),
+            price: "10.00 EUR".to_owned(),
             date: "2026-12-24".to_owned(),
             day,
             url: format!("{CHECKOUT}renew/pzr_1"),
         })
-    }
-
-    #[test]
-    fn amounts_have_two_decimals_or_none() {
-        for (amount, shown) in [("10", "10 USD"), ("12.5", "12.50 USD"), ("0.125", "0.125 USD")] {
-            assert_eq!(money(amount, "usd"), shown);
-        }
     }
 
     #[test]
@@ -341,6 +367,31 @@ mod tests {
         assert!(letter.html.contains("It ends in May.<br>\n<br>\nUse /v1 &amp; read on.</p>"));
         assert!(!letter.html.contains("<a ") && !letter.html.contains("<b>"), "{}", letter.html);
         assert!(said.url().is_none() && said.kind() == MailKind::Announcement);
+    }
+
+    #[test]
+    fn an_invitation_says_who_offers_what_and_stores_no_address_in_clear() {
+        let url = "https://desk.example/invite/0123";
+        let offered = Contents::Invitation(Invitation {
+            merchant: "Roastery\r\nBcc: x@evil.example <b>".to_owned(),
+            role: "viewer".to_owned(),
+            by: "o@example.com".to_owned(),
+            sealed_url: "5e".to_owned(),
+            url: url.to_owned(),
+        });
+        let letter = compose(&offered, Language::English, None);
+        assert!(!letter.subject.contains("Roastery"), "{}", letter.subject);
+        for part in [
+            "Merchant: Roastery Bcc: x@evil.example <b>\n",
+            "Role: viewer\n",
+            "Invited by: o@example.com\n",
+        ] {
+            assert!(letter.text.contains(part), "{part}: {}", letter.text);
+        }
+        assert!(letter.text.contains(&format!("Accept the invitation:\n{url}\n")));
+        assert!(letter.html.contains(&format!("href=\"{url}\"")) && !letter.html.contains("<b>"));
+        let stored = serde_json::to_string(&offered).unwrap();
+        assert!(!stored.contains("invite"), "{stored}");
     }
 
     #[test]

@@ -14,8 +14,9 @@ mod texts;
 mod token;
 mod vocabulary;
 
+pub use crate::locale::Language;
 pub use token::Token;
-pub use vocabulary::{Language, MailKind};
+pub use vocabulary::MailKind;
 
 use sha2::{Digest, Sha256};
 

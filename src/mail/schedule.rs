@@ -34,7 +34,10 @@ pub enum Reply {
 /// Time for which a mail is worth sending.
 pub const fn lifetime(kind: MailKind) -> Duration {
     match kind {
-        MailKind::Receipt | MailKind::Announcement => Duration::from_secs(3 * 24 * 3_600),
+        // An invitation's address ends with it.
+        MailKind::Receipt | MailKind::Announcement | MailKind::Invitation => {
+            Duration::from_secs(3 * 24 * 3_600)
+        }
         MailKind::Reminder => DAY,
     }
 }
@@ -67,6 +70,12 @@ mod tests {
         let pauses: Vec<_> = (1..=7).map(|attempt| pause_after(attempt).as_secs() / 60).collect();
         assert_eq!(pauses, [1, 5, 15, 60, 240, 240, 240]);
         assert_eq!((pause_after(0), pause_after(i16::MAX)), (MINUTE, LATER));
+    }
+
+    #[test]
+    fn an_invitation_is_worth_sending_as_long_as_its_address_works() {
+        let seconds = u64::from(crate::account::session::INVITATION_SECONDS.unsigned_abs());
+        assert_eq!(lifetime(MailKind::Invitation).as_secs(), seconds);
     }
 
     #[test]

@@ -10,7 +10,8 @@ vocabulary! {
         Expired = "expired",
         /// The subscriber stopped the reminders.
         Unsubscribed = "unsubscribed",
-        /// The cycle was paid, the subscription is over, or the announcement is.
+        /// The cycle was paid, the subscription is over, or the announcement is; the invitation was
+        /// accepted, or taken back.
         Outdated = "outdated",
         /// The merchant is suspended, so that nothing could be renewed.
         Suspended = "suspended",
@@ -32,7 +33,8 @@ pub struct Standing {
     pub is_suspended: bool,
     /// Of a reminder.
     pub renewal: Option<Renewal>,
-    /// The announcement that it tells was withdrawn, or has ended.
+    /// The announcement that it tells was withdrawn, or has ended; the role that it offers is not
+    /// on offer any more.
     pub is_withdrawn: bool,
 }
 

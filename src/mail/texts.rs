@@ -6,22 +6,40 @@ use serde::Deserialize;
 
 use super::Language;
 
-static ENGLISH: LazyLock<Texts> = LazyLock::new(|| load(include_str!("texts/en.json")));
-static GERMAN: LazyLock<Texts> = LazyLock::new(|| load(include_str!("texts/de.json")));
-static ARABIC: LazyLock<Texts> = LazyLock::new(|| load(include_str!("texts/ar.json")));
-
 fn load(json: &'static str) -> Texts {
     serde_json::from_str(json).expect("the embedded texts pass their own tests")
 }
 
-impl Language {
-    pub(super) fn texts(self) -> &'static Texts {
-        match self {
-            Self::English => &ENGLISH,
-            Self::German => &GERMAN,
-            Self::Arabic => &ARABIC,
+macro_rules! files {
+    ($($language:ident $code:literal),+ $(,)?) => {
+        impl Language {
+            /// Read when a mail first needs them.
+            pub(super) fn texts(self) -> &'static Texts {
+                match self {
+                    $(Self::$language => {
+                        static TEXTS: LazyLock<Texts> =
+                            LazyLock::new(|| load(include_str!(concat!("texts/", $code, ".json"))));
+                        &TEXTS
+                    })+
+                }
+            }
         }
-    }
+    };
+}
+
+files! {
+    German "de",
+    English "en",
+    Spanish "es",
+    French "fr",
+    Italian "it",
+    Dutch "nl",
+    Polish "pl",
+    Portuguese "pt",
+    Turkish "tr",
+    Arabic "ar",
+    Chinese "zh",
+    Japanese "ja",
 }
 
 /// Every string of the mails. A language that lacks one, or has one too many, fails its test.
@@ -79,9 +97,21 @@ mod tests {
         for language in Language::ALL {
             let english = Language::English.texts().all();
             for ((name, text), (_, english)) in language.texts().all().into_iter().zip(english) {
-                assert!(!text.trim().is_empty(), "{language} {name}");
+                assert!(!text.is_empty() && text.trim() == text, "{language} {name}");
                 assert_eq!(placeholders(text), placeholders(english), "{language} {name}");
                 assert!(!text.contains(['<', '&', '\n', '\r']), "{language} {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_sentence_was_left_in_english_or_in_another_language() {
+        for (at, language) in Language::ALL.into_iter().enumerate() {
+            for other in Language::ALL.into_iter().skip(at + 1) {
+                let pairs = language.texts().all().into_iter().zip(other.texts().all());
+                for ((name, text), (_, same)) in pairs.filter(|((_, text), _)| text.len() > 40) {
+                    assert_ne!(text, same, "{language} and {other} say the same: {name}");
+                }
             }
         }
     }

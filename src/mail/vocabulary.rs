@@ -1,4 +1,4 @@
-//! Names of mails and of the languages that they are written in.
+//! Names of mails.
 
 use crate::vocabulary::vocabulary;
 
@@ -9,25 +9,7 @@ vocabulary! {
         Reminder = "reminder",
         /// Of operators, to owners of merchants.
         Announcement = "announcement",
-    }
-}
-
-vocabulary! {
-    /// Language of a mail, as BCP 47 writes it: those of the checkout.
-    #[derive(Default)]
-    pub enum Language: "language" {
-        #[default]
-        English = "en",
-        German = "de",
-        Arabic = "ar",
-    }
-}
-
-impl Language {
-    pub const fn is_right_to_left(self) -> bool {
-        match self {
-            Self::English | Self::German => false,
-            Self::Arabic => true,
-        }
+        /// To whoever is offered a role in a merchant's team.
+        Invitation = "invitation",
     }
 }

@@ -9,7 +9,7 @@ use gateway::{
     app::invoice::{
         accepted_currencies::AcceptedCurrency, buyer_status as app, happened::Happened,
     },
-    invoice::{Status, payment::iso_8601, schema},
+    invoice::{Status, buyer_phase::Phase, payment::iso_8601, schema},
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -136,7 +136,11 @@ impl BuyerStatus {
             tx_hashes: asset.map(|asset| asset.tx_hashes.clone()).unwrap_or_default(),
             cancellable: status.cancellable,
             redirect_url: status.redirect_url.clone(),
-            happened: status.happened.iter().map(PaymentHappening::render).collect(),
+            happened: status
+                .happened
+                .iter()
+                .map(|one| PaymentHappening::render(one, status.phase))
+                .collect(),
             accepted_currencies: status.accepted_currencies.clone(),
         }
     }
@@ -151,6 +155,7 @@ pub struct PaymentHappening {
     pub fate: &'static str,
     #[schema(value_type = schema::BuyerAdvice)]
     pub advice: &'static str,
+    /// The transaction that brought it, or was to bring it.
     pub tx_hash: String,
     #[schema(value_type = schema::NetworkName)]
     pub network: &'static str,
@@ -174,11 +179,11 @@ pub struct PaymentHappening {
 }
 
 impl PaymentHappening {
-    fn render(one: &Happened) -> Self {
+    fn render(one: &Happened, phase: Phase) -> Self {
         Self {
             kind: one.kind.as_str(),
             fate: one.kind.fate().as_str(),
-            advice: one.kind.advice().as_str(),
+            advice: one.kind.advice_in(phase).as_str(),
             tx_hash: one.tx_hash.clone(),
             network: one.network.name(),
             symbol: one.symbol,

@@ -1,6 +1,10 @@
 //! Currencies that the buyer of a draft may choose, grouped by coin.
 
-use gateway::app::invoice::currency_choices::{Choice, Standing};
+use gateway::{
+    app::invoice::currency_choices::{Choice, Standing},
+    locale,
+};
+use rust_decimal::Decimal;
 
 use super::{language::Texts, markup::plain};
 
@@ -52,9 +56,7 @@ pub fn grouped(choices: &[Choice], t: &Texts) -> Choices {
                 add(&mut coins, choice, t);
                 continue;
             }
-            Standing::BelowMinimum { min_usd } => {
-                plain(t.too_small, &[("min", &min_usd.normalize().to_string())])
-            }
+            Standing::BelowMinimum { min_usd } => plain(t.too_small, &[("min", &usd(min_usd, t))]),
             Standing::Unavailable => t.unavailable_now.to_owned(),
         };
         unavailable.push(Unavailable { symbol, network, reason, words: words(choice) });
@@ -70,6 +72,7 @@ fn add(coins: &mut Vec<Coin>, choice: &Choice, t: &Texts) {
     let currency = choice.currency;
     let (symbol, name) = (currency.symbol, coin_name(currency.symbol));
     let amount = choice.estimate.map(|amount| amount.to_decimal(u32::from(currency.decimals)));
+    let amount = amount.map(|plain| locale::coins(&plain));
     let about = match &amount {
         Some(amount) => plain(t.about, &[("amount", amount), ("symbol", symbol)]),
         None => t.about_any.to_owned(),
@@ -98,7 +101,12 @@ fn words(choice: &Choice) -> String {
 
 fn minimum(choice: &Choice, t: &Texts) -> Option<String> {
     let min = choice.min_usd?.normalize();
-    (!min.is_zero()).then(|| plain(t.minimum, &[("min", &min.to_string())]))
+    (!min.is_zero()).then(|| plain(t.minimum, &[("min", &usd(min, t))]))
+}
+
+/// A minimum, which is in dollars whatever the price is in.
+pub fn usd(amount: Decimal, t: &Texts) -> String {
+    t.locale.price(&amount.normalize().to_string(), "usd")
 }
 
 /// Full name, where it helps to find the coin.

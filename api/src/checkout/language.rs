@@ -2,55 +2,75 @@
 
 use std::sync::LazyLock;
 
-use gateway::mail;
+use gateway::{locale, mail};
 use serde::Deserialize;
 
-/// A language the pages speak.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Language {
-    English,
-    German,
-    Arabic,
+use super::plural::{Counted, Rule};
+
+/// Defines the languages: name, code (as BCP 47 writes it, and as its file of texts is called),
+/// direction of writing and plural rule.
+macro_rules! languages {
+    ($($language:ident $code:literal $direction:literal $rule:ident),+ $(,)?) => {
+        /// A language the pages speak.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Language { $($language),+ }
+
+        impl Language {
+            pub const ALL: [Self; [$($code),+].len()] = [$(Self::$language),+];
+
+            /// As BCP 47 writes it.
+            pub const fn code(self) -> &'static str {
+                match self { $(Self::$language => $code),+ }
+            }
+
+            pub const fn direction(self) -> &'static str {
+                match self { $(Self::$language => $direction),+ }
+            }
+
+            pub const fn plural_rule(self) -> Rule {
+                match self { $(Self::$language => Rule::$rule),+ }
+            }
+
+            /// Read when a page first needs them.
+            pub fn texts(self) -> &'static Texts {
+                match self {
+                    $(Self::$language => {
+                        static TEXTS: LazyLock<Texts> = LazyLock::new(|| {
+                            let json = include_str!(concat!("../../texts/", $code, ".json"));
+                            load(json, Language::$language)
+                        });
+                        &TEXTS
+                    })+
+                }
+            }
+
+            /// The same language, of mails.
+            pub const fn of_mails(self) -> mail::Language {
+                match self { $(Self::$language => mail::Language::$language),+ }
+            }
+        }
+    };
+}
+
+languages! {
+    German "de" "ltr" OneOther,
+    English "en" "ltr" OneOther,
+    Spanish "es" "ltr" OneOther,
+    French "fr" "ltr" ZeroAsOne,
+    Italian "it" "ltr" OneOther,
+    Dutch "nl" "ltr" OneOther,
+    Polish "pl" "ltr" Polish,
+    Portuguese "pt" "ltr" ZeroAsOne,
+    Turkish "tr" "ltr" OneOther,
+    Arabic "ar" "rtl" Arabic,
+    Chinese "zh" "ltr" Alike,
+    Japanese "ja" "ltr" Alike,
 }
 
 impl Language {
-    pub const ALL: [Self; 3] = [Self::English, Self::German, Self::Arabic];
-
-    /// As BCP 47 writes it.
-    pub const fn code(self) -> &'static str {
-        match self {
-            Self::English => "en",
-            Self::German => "de",
-            Self::Arabic => "ar",
-        }
-    }
-
-    pub const fn direction(self) -> &'static str {
-        match self {
-            Self::English | Self::German => "ltr",
-            Self::Arabic => "rtl",
-        }
-    }
-
-    pub fn texts(self) -> &'static Texts {
-        match self {
-            Self::English => &ENGLISH,
-            Self::German => &GERMAN,
-            Self::Arabic => &ARABIC,
-        }
-    }
-
-    /// The same language, of mails.
-    pub const fn of_mails(self) -> mail::Language {
-        match self {
-            Self::English => mail::Language::English,
-            Self::German => mail::Language::German,
-            Self::Arabic => mail::Language::Arabic,
-        }
-    }
-
+    /// By the language alone: `zh-TW` and `zh-CN` are both Chinese, and shops also write `pt_BR`.
     fn of_code(code: &str) -> Option<Self> {
-        let primary = code.split('-').next()?;
+        let primary = code.split(['-', '_']).next()?;
         Self::ALL.into_iter().find(|language| language.code().eq_ignore_ascii_case(primary))
     }
 
@@ -91,28 +111,45 @@ fn thousandths(weight: &str) -> u16 {
     }
 }
 
-static ENGLISH: LazyLock<Texts> = LazyLock::new(|| load(include_str!("../../texts/en.json")));
-static GERMAN: LazyLock<Texts> = LazyLock::new(|| load(include_str!("../../texts/de.json")));
-static ARABIC: LazyLock<Texts> = LazyLock::new(|| load(include_str!("../../texts/ar.json")));
-
-fn load(json: &'static str) -> Texts {
-    serde_json::from_str(json).expect("the embedded texts pass their own tests")
+fn load(json: &'static str, language: Language) -> Texts {
+    let texts: Texts = serde_json::from_str(json).expect("the embedded texts pass their own tests");
+    Texts { rule: language.plural_rule(), locale: language.of_mails(), ..texts }
 }
 
 /// Every string of the pages. A language that lacks one, or has one too many, fails its test.
 macro_rules! texts {
-    ($($name:ident),* $(,)?) => {
+    ($($name:ident),* $(,)?; counted: $($counted:ident),* $(,)?) => {
         #[derive(Debug, Deserialize)]
         #[serde(deny_unknown_fields)]
-        pub struct Texts { $(pub $name: &'static str),* }
+        pub struct Texts {
+            #[serde(skip)]
+            rule: Rule,
+            /// Writes the figures and dates among the texts.
+            #[serde(skip)]
+            pub locale: locale::Language,
+            $(pub $name: &'static str,)*
+            $(pub $counted: Counted),*
+        }
 
         impl Texts {
             #[cfg(test)]
             fn all(&self) -> Vec<(&'static str, &'static str)> {
                 vec![$((stringify!($name), self.$name)),*]
             }
+
+            #[cfg(test)]
+            fn all_counted(&self) -> Vec<(&'static str, &Counted)> {
+                vec![$((stringify!($counted), &self.$counted)),*]
+            }
         }
     };
+}
+
+impl Texts {
+    /// The form of a counted text for this number.
+    pub fn form(&self, text: &Counted, count: u64) -> &'static str {
+        text.form(self.rule, count)
+    }
 }
 
 texts! {
@@ -123,13 +160,15 @@ texts! {
     title_trouble,
     pay_to,
     write_to,
+    write_at,
+    write_nowhere,
     price,
     price_was,
     time_left,
+    minutes_short,
+    seconds_short,
     pay_before,
     choose_before,
-    minute_left,
-    minutes_left,
     send_only,
     send_only_why,
     scan,
@@ -149,6 +188,7 @@ texts! {
     wallet_apps,
     wallet_apps_hint,
     enlarge,
+    enlarge_close,
     copy_amount,
     copy_address,
     copied,
@@ -161,8 +201,8 @@ texts! {
     fee_text,
     confirming,
     confirming_text,
-    confirmations,
     confirming_leave,
+    confirming_slow,
     closing,
     closing_text,
     closing_draft,
@@ -171,6 +211,7 @@ texts! {
     overpaid_text,
     expired,
     expired_text,
+    expired_again,
     expired_partial,
     late_title,
     late_text,
@@ -287,13 +328,6 @@ texts! {
     notice_all_paid,
     notice_link_full,
     notice_trap,
-    link_every_days,
-    link_every_week,
-    link_every_weeks,
-    link_every_month,
-    link_every_months,
-    link_every_year,
-    link_every_years,
     link_email_hint,
     renew_missing,
     renew_pending,
@@ -361,12 +395,20 @@ texts! {
     notice_till_used,
     notice_till_currency,
     notice_till_open,
-    notice_till_stale,
+    notice_till_stale;
+    counted:
+    minutes_left,
+    confirmations,
+    link_every_days,
+    link_every_weeks,
+    link_every_months,
+    link_every_years,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checkout::plural::Category;
 
     fn placeholders(text: &str) -> Vec<&str> {
         let mut found: Vec<_> =
@@ -381,11 +423,76 @@ mod tests {
         for language in Language::ALL {
             let english = Language::English.texts().all();
             for ((name, text), (_, english)) in language.texts().all().into_iter().zip(english) {
-                assert!(!text.trim().is_empty(), "{language:?} {name}");
                 assert_eq!(placeholders(text), placeholders(english), "{language:?} {name}");
-                assert!(!text.contains(['<', '&']), "{language:?} {name} holds markup");
+                is_clean(language, name, text);
             }
         }
+    }
+
+    fn is_clean(language: Language, name: &str, text: &str) {
+        assert!(!text.is_empty() && text.trim() == text, "{language:?} {name}");
+        assert!(!text.contains(['<', '&', '\n']), "{language:?} {name} holds markup");
+    }
+
+    #[test]
+    fn every_counted_text_has_the_plural_categories_of_its_language_and_no_other() {
+        for language in Language::ALL {
+            let categories = language.plural_rule().categories();
+            let english = Language::English.texts().all_counted();
+            for ((name, text), (_, english)) in
+                language.texts().all_counted().into_iter().zip(english)
+            {
+                let forms = text.forms();
+                let found: Vec<_> = forms.iter().map(|(category, _)| *category).collect();
+                assert_eq!(found, categories, "{language:?} {name}");
+                let full = placeholders(english.form(Rule::OneOther, 2));
+                for (category, form) in forms {
+                    is_clean(language, name, form);
+                    let mut placeholders = placeholders(form);
+                    // "1 minute left" says its number itself, as words for two do.
+                    if matches!(category, Category::Zero | Category::One | Category::Two) {
+                        assert!(
+                            placeholders.iter().all(|one| full.contains(one)),
+                            "{language:?} {name}"
+                        );
+                        placeholders.clone_from(&full);
+                    }
+                    assert_eq!(placeholders, full, "{language:?} {name} {category:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_sentence_was_left_in_english_or_in_another_language() {
+        for (at, language) in Language::ALL.into_iter().enumerate() {
+            for other in Language::ALL.into_iter().skip(at + 1) {
+                let pairs = language.texts().all().into_iter().zip(other.texts().all());
+                for ((name, text), (_, same)) in pairs.filter(|((_, text), _)| text.len() > 40) {
+                    assert_ne!(text, same, "{language:?} and {other:?} say the same: {name}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_folder_holds_the_texts_of_these_languages_alone() {
+        for folder in ["texts", "../src/mail/texts"] {
+            let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+            let files = std::fs::read_dir(path).unwrap().map(|file| file.unwrap().file_name());
+            let mut found: Vec<_> = files.map(|name| name.into_string().unwrap()).collect();
+            let mut wanted = Language::ALL.map(|language| format!("{}.json", language.code()));
+            found.sort();
+            wanted.sort();
+            assert_eq!(found, wanted, "{folder}");
+        }
+    }
+
+    #[test]
+    fn one_is_said_in_its_own_form() {
+        let t = Language::English.texts();
+        assert_eq!(t.form(&t.minutes_left, 1), "1 minute left");
+        assert_eq!(t.form(&t.minutes_left, 5), "{count} minutes left");
     }
 
     #[test]
@@ -400,7 +507,9 @@ mod tests {
         for (asked, accepted, expected) in [
             (None, None, "en"),
             (None, Some("de"), "de"),
-            (None, Some("fr, de;q=0.5, ar;q=0.7"), "ar"),
+            (None, Some("sv, de;q=0.5, ar;q=0.7"), "ar"),
+            (None, Some("zh-CN,zh;q=0.9,en;q=0.8"), "zh"),
+            (Some("pt_BR"), Some("de"), "pt"),
             (None, Some("en;q=0.1, de-AT;q=0.2"), "de"),
             (None, Some("de;q=0, en;q=0.1"), "en"),
             (None, Some("de;q=0.8,ar;q=0.8"), "de"),

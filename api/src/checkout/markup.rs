@@ -1,15 +1,34 @@
 //! Sentences with values in them, and addresses, as safe HTML.
 
 use askama::filters::Safe;
-
+use chrono::{DateTime, Utc};
+use gateway::invoice::payment::iso_8601;
 pub use gateway::link::button::escaped;
+
+use super::language::Texts;
 
 /// `text` with `{name}` replaced by each value in bold. Everything is escaped. Each value is
 /// isolated from the direction of the surrounding text, so that no value can reverse it.
 pub fn filled(text: &str, values: &[(&str, &str)]) -> Safe<String> {
-    Safe(woven(&escaped(text), values, |value| {
-        format!("<strong><bdi>{}</bdi></strong>", escaped(value))
-    }))
+    let bold: Vec<_> = values.iter().map(|(name, value)| (*name, bold(&escaped(value)))).collect();
+    woven_html(text, &bold)
+}
+
+/// `text`, escaped, with values that are HTML already.
+pub fn woven_html(text: &str, values: &[(&str, String)]) -> Safe<String> {
+    let values: Vec<_> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    Safe(woven(&escaped(text), &values, str::to_owned))
+}
+
+/// HTML as a value that stands out, isolated from the direction of the text around it.
+pub fn bold(html: &str) -> String {
+    format!("<strong><bdi>{html}</bdi></strong>")
+}
+
+/// A time of a day in UTC, which the page's script replaces by the buyer's own.
+pub fn clock_time(at: DateTime<Utc>, t: &Texts) -> String {
+    let (iso, text) = (escaped(&iso_8601(at)), escaped(&t.locale.time(at)));
+    format!("<time class=\"at\" datetime=\"{iso}\">{text}</time>")
 }
 
 /// The same without markup, for titles and labels; escaped by the template.

@@ -10,6 +10,7 @@ pub mod choices;
 pub mod language;
 pub mod markup;
 pub mod pages;
+pub mod plural;
 pub mod qr;
 pub mod receipt;
 pub mod route;

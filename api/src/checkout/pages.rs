@@ -1,23 +1,26 @@
 //! The pages as their templates see them.
 
 use askama::{Template, filters::Safe};
+use chrono::{DateTime, Utc};
 use gateway::{
     app::invoice::{buyer_status::BuyerStatus, currency_choices::Choice, happened::Happened},
     invoice::{
         buyer_phase::Phase,
-        happening::{Advice, Happening},
+        happening::{self, Advice, Happening},
         payment::iso_8601,
         payment_uri::uri_comes_first,
         wallet_links::{Coins, WalletLink},
     },
+    locale::coins,
     money::BaseUnits,
 };
 use url::{Position, Url};
 
 use super::{
+    brand::Contact,
     choices::{Choices, Coin, Unavailable, grouped},
     language::Texts,
-    markup::{self, filled, plain},
+    markup::{self, bold, clock_time, escaped, filled, plain, woven_html},
     qr,
     shell::Shell,
 };
@@ -25,8 +28,8 @@ use crate::buyer_status::wire;
 
 /// From the end of a payment to the shop's own page: time to read the end, and to stay.
 const RETURN_SECONDS: u32 = 10;
-/// The same where the page asks the buyer to write to the shop about money that does not fit.
-const RETURN_SECONDS_WITH_A_TASK: u32 = 30;
+/// The same for a buyer who may have sent something and has to note the number of the payment.
+const RETURN_SECONDS_WITH_A_NOTE: u32 = 30;
 
 /// A payment, in whatever phase it is.
 #[derive(Template)]
@@ -47,7 +50,7 @@ pub struct PaymentPage {
     asset: Option<Asset>,
     happened: Vec<Told>,
     /// The rate of the price, in a sentence.
-    rate: Option<String>,
+    rate: Option<Safe<String>>,
     /// The link on which it can be started once more.
     again: Option<String>,
     coins: Vec<Coin>,
@@ -68,7 +71,7 @@ pub struct TroublePage {
 struct Deadline {
     iso: String,
     /// For buyers without scripts, who see no countdown.
-    utc: String,
+    at: DateTime<Utc>,
     seconds_left: i64,
     minutes_left: i64,
 }
@@ -101,10 +104,14 @@ pub struct Asset {
     pub due: String,
     pub received: String,
     pub unconfirmed: String,
+    /// As it is copied: digit by digit as the API says it.
     pub to_send: String,
+    /// The same as the page shows it.
+    pub to_send_shown: String,
     pub excess: String,
     pub any_received: bool,
     pub any_unconfirmed: bool,
+    /// Link to a wallet; none where it could lead to real coins.
     pub uri: Option<String>,
     pub uri_first: bool,
     pub wallets: Vec<WalletLink>,
@@ -132,18 +139,18 @@ impl PaymentPage {
             phase: if choices.is_empty() { status.phase } else { Phase::Choosing },
             instead_of: instead_of(status, choices),
             changeable: status.changeable && choices.is_empty(),
-            price: price(&shown.price_amount, &shown.price_currency),
+            price: shell.t.locale.price(&shown.price_amount, &shown.price_currency),
             description: status.order_description.clone(),
             deadline: Deadline {
                 iso: iso_8601(status.expires_at),
-                utc: status.expires_at.format("%H:%M UTC").to_string(),
+                at: status.expires_at,
                 seconds_left,
                 minutes_left: (seconds_left + 59) / 60,
             },
             follow_key: follow_key(&shown),
             cancellable: status.cancellable,
             redirect: status.redirect_url.as_deref().and_then(redirect),
-            asset: status.asset.as_ref().map(asset),
+            asset: asset(status),
             happened: told(status, &shell),
             rate: rate(status, shell.t),
             again: status.again_at.as_deref().map(|link| shell.link_page(link, None)),
@@ -170,13 +177,60 @@ impl PaymentPage {
     }
 
     fn return_seconds(&self) -> u32 {
-        let any_received = self.asset.as_ref().is_some_and(|asset| asset.any_received);
-        let too_late = self.phase == Phase::Expired && any_received;
-        if too_late || self.phase == Phase::Overpaid {
-            RETURN_SECONDS_WITH_A_TASK
-        } else {
-            RETURN_SECONDS
-        }
+        if self.may_be_under_way() { RETURN_SECONDS_WITH_A_NOTE } else { RETURN_SECONDS }
+    }
+
+    /// The buyer knew an address, and may have sent what nobody has seen yet.
+    fn may_be_under_way(&self) -> bool {
+        let unpaid = matches!(self.phase, Phase::Expired | Phase::Cancelled);
+        unpaid && self.asset.is_some() && !self.has_arrived()
+    }
+
+    /// A payment of the buyer reached the merchant, if not in the way that was asked: nobody who
+    /// has paid is told to begin once more. Strangers send unknown tokens.
+    fn has_arrived(&self) -> bool {
+        let unknown = Happening::UnknownToken.as_str();
+        let kept = |one: &Told| one.reference.is_some() && one.kind != unknown;
+        self.is_part() || self.happened.iter().any(kept)
+    }
+
+    /// A part of it, or all and more, arrived in time; of what came late `happened` tells.
+    fn is_part(&self) -> bool {
+        let Some(asset) = self.asset.as_ref().filter(|asset| asset.any_received) else {
+            return false;
+        };
+        let late = Happening::Late.as_str();
+        asset.transactions.len() > self.happened.iter().filter(|one| one.kind == late).count()
+    }
+
+    fn is_told_to_write(&self) -> bool {
+        self.happened.iter().any(|one| one.reference.is_some())
+    }
+
+    /// The transaction to name where the end itself asks the buyer to write, about a part or an
+    /// excess, and nothing else on the page does.
+    fn own_transaction(&self) -> Option<&(String, Option<String>)> {
+        let asks = self.phase == Phase::Overpaid || self.phase == Phase::Expired && self.is_part();
+        let asset = self.asset.as_ref().filter(|_| asks && !self.is_told_to_write())?;
+        asset.transactions.last()
+    }
+
+    fn reference_of(&self, tx_hash: &str) -> String {
+        happening::reference(&self.id, tx_hash)
+    }
+
+    /// Transactions that nothing else on the page names.
+    fn other_transactions(&self) -> Vec<&(String, Option<String>)> {
+        let own = self.own_transaction().map(|(hash, _)| hash);
+        let named = |hash: &String| {
+            own == Some(hash) || self.happened.iter().any(|one| one.tx_hash == *hash)
+        };
+        let asset = self.asset.iter().flat_map(|asset| &asset.transactions);
+        asset.filter(|(hash, _)| !named(hash)).collect()
+    }
+
+    fn write_at(&self, contact: &Contact) -> Safe<String> {
+        filled(self.shell.t.write_at, &[("contact", &contact.label)])
     }
 
     /// Where the sandbox's button shows something new.
@@ -190,11 +244,7 @@ impl PaymentPage {
 
     /// The texts that hold values: `{symbol}`, `{network}`, `{amount}` and the like.
     fn fill(&self, text: &str) -> Safe<String> {
-        let mut values = vec![
-            ("id", self.id.as_str()),
-            ("time", self.deadline.utc.as_str()),
-            ("shop", self.shell.shop()),
-        ];
+        let mut values = vec![("id", self.id.as_str()), ("shop", self.shell.shop())];
         if let Some(asset) = &self.asset {
             values.extend([
                 ("symbol", asset.symbol),
@@ -202,13 +252,31 @@ impl PaymentPage {
                 ("due", asset.due.as_str()),
                 ("amount", asset.received.as_str()),
                 ("excess", asset.excess.as_str()),
-                ("rest", asset.to_send.as_str()),
+                ("rest", asset.to_send_shown.as_str()),
             ]);
         }
         if let Some(redirect) = &self.redirect {
             values.push(("host", &redirect.host));
         }
-        filled(text, &values)
+        filled_by(text, &values, self.deadline.at, self.shell.t)
+    }
+
+    /// The whole minutes that are left, until the script counts them down.
+    fn minutes_short(&self) -> String {
+        let count = self.deadline.minutes_left.to_string();
+        plain(self.shell.t.minutes_short, &[("count", &count)])
+    }
+
+    /// The seconds until the buyer is taken to the shop; the script counts them.
+    fn return_clock(&self) -> Safe<String> {
+        let count = format!("<span id=\"leaving-left\">{}</span>", self.return_seconds());
+        woven_html(self.shell.t.seconds_short, &[("count", count)])
+    }
+
+    /// The time that is left, as a screen reader says it.
+    fn minutes(&self, left: u64) -> String {
+        let t = self.shell.t;
+        plain(t.form(&t.minutes_left, left), &[("count", &left.to_string())])
     }
 
     /// A notice, whose one value is the merchant's name.
@@ -229,7 +297,8 @@ impl Asset {
         markup::grouped(&self.address)
     }
 
-    pub fn confirmations_text(&self, text: &str) -> String {
+    pub fn confirmations_text(&self, t: &Texts) -> String {
+        let text = t.form(&t.confirmations, self.required);
         let (count, required) = (self.confirmations.to_string(), self.required.to_string());
         plain(text, &[("count", &count), ("required", &required)])
     }
@@ -253,30 +322,37 @@ impl Asset {
     }
 }
 
-pub fn asset(asset: &gateway::app::invoice::buyer_status::BuyerAsset) -> Asset {
-    let text = |amount: BaseUnits| amount.to_decimal(asset.decimals);
-    Asset {
+pub fn asset(status: &BuyerStatus) -> Option<Asset> {
+    let asset = status.asset.as_ref()?;
+    let plain = |amount: BaseUnits| amount.to_decimal(asset.decimals);
+    let text = |amount: BaseUnits| coins(&plain(amount));
+    // Where it is paid, what came later is told of apart.
+    let is_paid = matches!(status.phase, Phase::Paid | Phase::Overpaid);
+    let late = if is_paid { asset.received_late } else { BaseUnits::ZERO };
+    let received = asset.received.remaining_after(late);
+    Some(Asset {
         symbol: asset.symbol,
         network: asset.network.title(),
         standard: asset.standard,
         contract: asset.contract_address.clone(),
         address: asset.pay_address.clone(),
         due: text(asset.due),
-        received: text(asset.received),
+        received: text(received),
         unconfirmed: text(asset.unconfirmed),
-        to_send: text(asset.to_send),
-        excess: text(asset.received.remaining_after(asset.due)),
+        to_send: plain(asset.to_send),
+        to_send_shown: text(asset.to_send),
+        excess: text(received.remaining_after(asset.due)),
         any_received: asset.received > BaseUnits::ZERO,
         any_unconfirmed: asset.unconfirmed > BaseUnits::ZERO,
-        uri: asset.payment_uri.clone(),
+        uri: asset.scannable_uri.clone(),
         wallets: asset.wallet_links.clone(),
-        uri_first: asset.payment_uri.is_some() && uri_comes_first(asset.network.family()),
+        uri_first: asset.scannable_uri.is_some() && uri_comes_first(asset.network.family()),
         confirmations: asset.confirmations.unwrap_or(0),
         required: asset.required_confirmations,
         transactions: asset.tx_hashes.iter().cloned().zip(asset.explorer_urls.clone()).collect(),
         simulated: asset.simulated,
         coins_are_real: asset.coins == Coins::Real,
-    }
+    })
 }
 
 /// The currency that was chosen, where the page offers the others.
@@ -285,17 +361,28 @@ fn instead_of(status: &BuyerStatus, choices: &[Choice]) -> Option<String> {
     asset.map(|asset| asset.currency.token_id())
 }
 
+/// A text with the values of a payment, and the end of its time as `{time}`.
+pub fn filled_by(
+    text: &str,
+    values: &[(&str, &str)],
+    until: DateTime<Utc>,
+    t: &Texts,
+) -> Safe<String> {
+    let values = values.iter().map(|(name, value)| (*name, bold(&escaped(value))));
+    let values: Vec<_> = values.chain([("time", bold(&clock_time(until, t)))]).collect();
+    woven_html(text, &values)
+}
+
 /// The rate of the price and its time.
-fn rate(status: &BuyerStatus, t: &Texts) -> Option<String> {
+fn rate(status: &BuyerStatus, t: &Texts) -> Option<Safe<String>> {
     let (rate, asset) = (status.rate.as_ref()?, status.asset.as_ref()?);
-    Some(plain(
-        t.rate_fixed,
-        &[
-            ("symbol", asset.symbol),
-            ("rate", &price(&rate.price.to_string(), &status.price_currency)),
-            ("time", &rate.fixed_at.format("%H:%M UTC").to_string()),
-        ],
-    ))
+    let price = t.locale.price(&rate.price.to_string(), &status.price_currency);
+    let values = [
+        ("symbol", escaped(asset.symbol)),
+        ("rate", escaped(&price)),
+        ("time", clock_time(rate.fixed_at, t)),
+    ];
+    Some(woven_html(t.rate_fixed, &values))
 }
 
 /// The words about each payment that did not simply count. Of one that waits for its first
@@ -319,9 +406,10 @@ fn tell(one: &Happened, status: &BuyerStatus, shell: &Shell) -> Told {
         Happening::Reversed => t.happened_reversed,
     };
     let asset = status.asset.as_ref();
+    let amount = coins(one.amount.as_deref().unwrap_or_default());
     let values = [
         ("shop", shell.shop()),
-        ("amount", one.amount.as_deref().unwrap_or_default()),
+        ("amount", amount.as_str()),
         ("symbol", one.symbol.unwrap_or_default()),
         ("network", one.network.title()),
         ("wanted", asset.map_or("", |asset| asset.symbol)),
@@ -330,7 +418,7 @@ fn tell(one: &Happened, status: &BuyerStatus, shell: &Shell) -> Told {
     ];
     let writes = one.kind.advice() == Advice::Write;
     let is_foreign = matches!(one.kind, Happening::WrongToken | Happening::WrongNetwork);
-    let then = match one.kind.advice() {
+    let then = match one.kind.advice_in(status.phase) {
         Advice::SendAgain => Some(t.happened_send_again),
         Advice::Write if is_foreign && status.phase == Phase::Paying => Some(t.happened_still_due),
         Advice::Write | Advice::Wait | Advice::Nothing => None,
@@ -344,10 +432,6 @@ fn tell(one: &Happened, status: &BuyerStatus, shell: &Shell) -> Told {
         reference: writes.then(|| one.reference.clone()),
     }
 }
-
-/// As people write it: `25.50 USD`. A price with more than two decimals keeps them all. Mails write
-/// it in the same way.
-pub(crate) use gateway::mail::compose::money as price;
 
 /// Checked again here although creation did: a link is followed with one tap.
 fn redirect(text: &str) -> Option<Redirect> {
@@ -378,15 +462,6 @@ pub fn follow_key(shown: &wire::BuyerStatus) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_price_is_written_as_people_do_and_never_rounded() {
-        for (amount, text) in
-            [("25", "25 USD"), ("25.5", "25.50 USD"), ("0.001", "0.001 USD"), ("9.99", "9.99 USD")]
-        {
-            assert_eq!(price(amount, "usd"), text);
-        }
-    }
 
     #[test]
     fn only_web_addresses_are_linked_and_their_host_is_the_real_one() {

@@ -7,11 +7,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use chrono::{DateTime, Utc};
-use gateway::{app::invoice::receipt::Receipt, invoice::payment::iso_8601};
+use gateway::{app::invoice::receipt::Receipt, invoice::payment::iso_8601, locale::coins};
 
 use super::{
     markup::plain,
-    pages::price,
     route::{Id, answer, invoice_id, trouble},
     shell::{Shell, Visit},
 };
@@ -69,14 +68,18 @@ fn back(shell: &Shell, id: &str) -> Response {
 impl ReceiptPage {
     fn new(shell: Shell, id: String, receipt: Receipt) -> Self {
         let rate = receipt.rate.as_ref().map(|rate| {
-            let amount = price(&rate.price.to_string(), &receipt.price_currency);
-            let fixed_at = time(rate.fixed_at);
+            let locale = shell.t.locale;
+            let amount = locale.price(&rate.price.to_string(), &receipt.price_currency);
+            let fixed_at = locale.moment(rate.fixed_at);
             let values = [("symbol", receipt.symbol), ("rate", &*amount), ("time", &*fixed_at)];
             plain(shell.t.rate_fixed, &values)
         });
         Self {
-            price: price(&receipt.price_amount.to_decimal(), &receipt.price_currency),
-            paid_at: time(receipt.paid_at),
+            price: shell
+                .t
+                .locale
+                .price(&receipt.price_amount.to_decimal(), &receipt.price_currency),
+            paid_at: shell.t.locale.moment(receipt.paid_at),
             paid_iso: iso_8601(receipt.paid_at),
             rate,
             id,
@@ -85,12 +88,17 @@ impl ReceiptPage {
         }
     }
 
+    /// In UTC, and said so, with scripts too: a receipt is read elsewhere and later, and two copies
+    /// of it say the same.
     fn time(&self, at: &DateTime<Utc>) -> String {
-        time(*at)
+        self.shell.t.locale.moment(*at)
     }
-}
 
-/// In UTC, and said so: a receipt is read elsewhere and later.
-fn time(at: DateTime<Utc>) -> String {
-    at.format("%Y-%m-%d %H:%M UTC").to_string()
+    fn iso(&self, at: &DateTime<Utc>) -> String {
+        iso_8601(*at)
+    }
+
+    fn coins(&self, amount: &str) -> String {
+        coins(amount)
+    }
 }

@@ -244,7 +244,7 @@ impl Shell {
         })
     }
 
-    pub fn languages(&self) -> [Language; 3] {
+    pub fn languages(&self) -> [Language; Language::ALL.len()] {
         Language::ALL
     }
 

@@ -113,6 +113,7 @@ const OPERATORS: &[Page] = &[
     ),
     page!("backup", "Backup and restore", "what is lost at most, and the drill", "docs/backup.md"),
     page!("upgrades", "Upgrades", "without a pause, and back again", "docs/upgrades.md"),
+    page!("nodes", "Nodes", "which ones, how many calls, how to check them", "docs/nodes.md"),
     page!("networks", "Networks", "what is proven on each", "docs/networks.md"),
     page!("benchmarks", "Benchmarks", "", "docs/benchmarks.md"),
     page!("fault-report", "Fault report", "", "docs/fault-report.md"),

@@ -28,7 +28,7 @@ async fn content(gateway: &State, params: &Params) -> Result<Option<String>, Api
     };
     let status = gateway.buyer_status(&payment_id).await?;
     let asset = status.and_then(|status| status.asset);
-    Ok(asset.map(|asset| asset.payment_uri.unwrap_or(asset.pay_address)))
+    Ok(asset.map(|asset| asset.scannable_uri.unwrap_or(asset.pay_address)))
 }
 
 fn drawn(content: &str) -> Response {

@@ -7,9 +7,7 @@ use gateway::{
 };
 
 use super::params::Params;
-use crate::payment::new_payment::{
-    DESCRIPTION_CHARS_MAX, ORDER_ID_CHARS_MAX, URL_CHARS_MAX, page_url,
-};
+use crate::payment::new_payment::{DESCRIPTION_CHARS_MAX, ORDER_ID_CHARS_MAX, URL_CHARS_MAX};
 
 /// Characters of a field that is repeated in IPNs.
 const FIELD_CHARS_MAX: usize = 255;
@@ -58,5 +56,5 @@ pub fn callback(
 
 fn page(params: &Params, name: &'static str) -> Result<Option<String>, Refusal> {
     let Some(text) = params.text(name, URL_CHARS_MAX)? else { return Ok(None) };
-    page_url(&text).ok_or(Refusal::Field(name)).map(Some)
+    guard::page_url(&text).ok_or(Refusal::Field(name)).map(Some)
 }

@@ -17,6 +17,8 @@ use crate::{
 const HEIGHT: usize = 48;
 /// Width that is allowed for each character of the label: more than most need.
 const CHAR_WIDTH: usize = 11;
+/// The same for a character of Chinese or Japanese, which is as wide as it is high.
+const WIDE_CHAR_WIDTH: usize = 19;
 const PADDING: usize = 56;
 
 /// `/l/<id>/button.svg`. A picture holds no script and no link; the HTML around it does.
@@ -49,8 +51,13 @@ pub async fn picture(
     response
 }
 
+const fn char_width(letter: char) -> usize {
+    // From the radicals on; everything before is an alphabet.
+    if letter < '\u{2e80}' { CHAR_WIDTH } else { WIDE_CHAR_WIDTH }
+}
+
 fn drawn(label: &str, language: Language) -> String {
-    let width = label.chars().count() * CHAR_WIDTH + PADDING;
+    let width = label.chars().map(char_width).sum::<usize>() + PADDING;
     let (middle, text) = (width / 2, escaped(label));
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{HEIGHT}\" \
@@ -62,4 +69,15 @@ fn drawn(label: &str, language: Language) -> String {
         language.code(),
         language.direction()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_of_wide_letters_has_room() {
+        assert!(drawn("Pay", Language::English).contains("width=\"89\""));
+        assert!(drawn("\u{652f}\u{6255}", Language::English).contains("width=\"94\""));
+    }
 }

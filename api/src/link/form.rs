@@ -17,7 +17,7 @@ use gateway::{
 
 use crate::{
     body::Fields,
-    checkout::{language::Texts, markup::plain},
+    checkout::{choices::usd, language::Texts, markup::plain},
 };
 
 /// A message shown with the page, and the HTTP status that expresses it to machines.
@@ -62,8 +62,7 @@ pub fn notice(error: &OrderError, fiat: Fiat, t: &Texts) -> Option<Notice> {
         OrderError::Amount(refusal) => Some((StatusCode::BAD_REQUEST, amount(*refusal, fiat, t))),
         OrderError::Words(refusal) => Some((StatusCode::BAD_REQUEST, words(*refusal, t))),
         OrderError::TooSmall { min_usd: Some(min) } => {
-            let min = min.normalize().to_string();
-            let text = plain(t.notice_amount_minimum, &[("min", &min)]);
+            let text = plain(t.notice_amount_minimum, &[("min", &usd(*min, t))]);
             Some((StatusCode::CONFLICT, text))
         }
         OrderError::TooSmall { min_usd: None } => said(StatusCode::CONFLICT, t.notice_no_currency),
@@ -80,7 +79,7 @@ pub fn notice(error: &OrderError, fiat: Fiat, t: &Texts) -> Option<Notice> {
 
 fn amount(refusal: AmountRefusal, fiat: Fiat, t: &Texts) -> String {
     let limit = |text: &str, name: &str, limit: Price| {
-        plain(text, &[(name, &limit.to_decimal()), ("currency", fiat.code_upper())])
+        plain(text, &[(name, &t.locale.price(&limit.to_decimal(), fiat.code()))])
     };
     match refusal {
         AmountRefusal::Typed(_) => t.notice_amount.to_owned(),

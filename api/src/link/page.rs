@@ -30,7 +30,7 @@ use crate::{
         choices::{Choices, Coin, Unavailable, grouped},
         language::{Language, Texts},
         markup::plain,
-        pages::{TroublePage, price},
+        pages::TroublePage,
         route::{Id, answer},
         shell::{Shell, Visit},
     },
@@ -225,10 +225,11 @@ impl OpenPage {
         let fixed = terms.price_amount.filter(|_| !terms.is_open());
         let typed = proposed(&terms, typed);
         let amount = typed::amount(&typed.amount).ok();
+        let typed = as_typed(typed, amount, t);
         let suggestion = |(one, ways): (Price, usize)| {
             let value = one.to_decimal();
             Suggestion {
-                text: money(one, &terms),
+                text: money(one, &terms, t),
                 ways: plain(t.link_ways_count, &[("count", &ways.to_string())]),
                 link: shell.link_page(&link.link_id, Some(&value)),
                 is_chosen: amount == Some(one),
@@ -241,7 +242,7 @@ impl OpenPage {
         });
         Self {
             id: link.link_id,
-            price: fixed.map(|price| money(price, &terms)),
+            price: fixed.map(|price| money(price, &terms, t)),
             is_donation: terms.kind == LinkKind::Donation,
             renews: terms.period.map(|period| every(period, t)),
             amount: amount.filter(|_| terms.is_open()).map(Price::to_decimal),
@@ -271,14 +272,22 @@ fn proposed(terms: &Terms, typed: OrderForm) -> OrderForm {
     }
 }
 
-fn money(amount: Price, terms: &Terms) -> String {
-    price(&amount.to_decimal(), terms.price_currency.code())
+/// The form with an amount as somebody types it in the page's language. What was no amount stays as
+/// it was typed.
+fn as_typed(typed: OrderForm, amount: Option<Price>, t: &Texts) -> OrderForm {
+    match amount {
+        Some(_) => OrderForm { amount: t.locale.typed(&typed.amount.replace(',', ".")), ..typed },
+        None => typed,
+    }
+}
+
+fn money(amount: Price, terms: &Terms, t: &Texts) -> String {
+    t.locale.price(&amount.to_decimal(), terms.price_currency.code())
 }
 
 fn hint(terms: &Terms, t: &Texts) -> String {
-    let (min, max) = (terms.least().to_decimal(), terms.most().to_decimal());
-    let currency = terms.price_currency.code_upper();
-    plain(t.link_amount_hint, &[("min", &min), ("max", &max), ("currency", currency)])
+    let (min, max) = (money(terms.least(), terms, t), money(terms.most(), terms, t));
+    plain(t.link_amount_hint, &[("min", &min), ("max", &max)])
 }
 
 /// The words of the button that leads to the payment.
@@ -286,19 +295,18 @@ pub(super) fn label(terms: &Terms, t: &Texts) -> String {
     match terms.kind {
         LinkKind::Donation => t.link_donate.to_owned(),
         LinkKind::Payment | LinkKind::Subscription | LinkKind::Pos => match terms.price_amount {
-            Some(price) => plain(t.link_pay, &[("price", &money(price, terms))]),
+            Some(price) => plain(t.link_pay, &[("price", &money(price, terms, t))]),
             None => t.link_pay_open.to_owned(),
         },
     }
 }
 
 fn every(period: Period, t: &Texts) -> String {
-    let (one, many) = match period.interval {
-        Interval::Day => (t.link_every_days, t.link_every_days),
-        Interval::Week => (t.link_every_week, t.link_every_weeks),
-        Interval::Month => (t.link_every_month, t.link_every_months),
-        Interval::Year => (t.link_every_year, t.link_every_years),
+    let text = match period.interval {
+        Interval::Day => &t.link_every_days,
+        Interval::Week => &t.link_every_weeks,
+        Interval::Month => &t.link_every_months,
+        Interval::Year => &t.link_every_years,
     };
-    let text = if period.count == 1 { one } else { many };
-    plain(text, &[("count", &period.count.to_string())])
+    plain(t.form(text, period.count.into()), &[("count", &period.count.to_string())])
 }

@@ -94,7 +94,8 @@ pub struct NewPaymentLink {
     /// URL.
     #[schema(value_type = Option<schema::OptionalWebAddress>)]
     pub cancel_url: Option<String>,
-    /// Where the signed IPNs of its invoices are posted.
+    /// Where the signed IPNs of its invoices are posted. Left out, the merchant's default holds, if
+    /// there is one.
     #[schema(value_type = Option<schema::OptionalWebAddress>)]
     pub ipn_callback_url: Option<String>,
     /// Your own reference, which all its invoices carry.

@@ -21,7 +21,7 @@ use crate::{
     checkout::{
         language::Language,
         markup::plain,
-        pages::{TroublePage, price},
+        pages::TroublePage,
         route::{Id, answer},
         shell::{Shell, Visit},
     },
@@ -176,7 +176,7 @@ impl RenewPage {
 
     fn new(shell: Shell, token: String, found: RenewalVisit, notice: Option<String>) -> Self {
         let (t, subscription) = (shell.t, &found.subscription);
-        let date = subscription.rules.next_renewal().format("%Y-%m-%d").to_string();
+        let date = t.locale.date(subscription.rules.next_renewal().date_naive());
         let status = match subscription.rules.state {
             Standing::Pending => t.renew_pending,
             Standing::Active => t.renew_active,
@@ -187,7 +187,7 @@ impl RenewPage {
         let is_over = matches!(subscription.rules.state, Standing::Cancelled | Standing::Ended);
         let amount = subscription.price_amount.to_decimal();
         Self {
-            price: price(&amount, subscription.price_currency.code()),
+            price: t.locale.price(&amount, subscription.price_currency.code()),
             status: plain(status, &[("date", &date)]),
             is_payable: subscription.rules.is_payable(),
             is_cancellable: !is_over,

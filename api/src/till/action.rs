@@ -132,6 +132,7 @@ pub async fn lock(request: Request, body: Body) -> Response {
 pub async fn press(request: Request, body: Body) -> Response {
     let fields = read(body).await;
     let amount = keypad::press(&field(&fields, "amount"), &field(&fields, "press"));
+    let amount = request.texts().locale.typed(&amount);
     let key = Uuid::try_parse(&field(&fields, "key")).ok();
     shown(&request, Typed { amount, key, ..Typed::default() }, None).await
 }

@@ -2,6 +2,7 @@
 
 use askama::{Template, filters::Safe};
 use axum::{http::StatusCode, response::Response};
+use chrono::{DateTime, Utc};
 use gateway::{
     app::invoice::{buyer_status::BuyerStatus, currency_choices::Choice},
     invoice::{Status, buyer_phase::Phase},
@@ -18,7 +19,7 @@ use crate::{
         choices::{Coin, grouped},
         language::{Language, Texts},
         markup::{filled, plain},
-        pages::{self, Asset, follow_key, price},
+        pages::{self, Asset, filled_by, follow_key},
         qr,
         shell::Shell,
     },
@@ -42,7 +43,7 @@ struct ChargePage {
     asset: Option<Asset>,
     coins: Vec<Coin>,
     cancellable: bool,
-    until: String,
+    until: DateTime<Utc>,
 }
 
 /// The page of a charge. An open one follows its payment by itself.
@@ -113,13 +114,13 @@ impl ChargePage {
             form_token: request.form_token(),
             key: key(status),
             phase: status.phase,
-            price: price(&shown.price_amount, &shown.price_currency),
+            price: shell.t.locale.price(&shown.price_amount, &shown.price_currency),
             url: format!("{checkout_url}/pay/{}", status.payment_id),
             payment_id: status.payment_id.clone(),
-            asset: status.asset.as_ref().map(pages::asset),
+            asset: pages::asset(status),
             coins: choices.coins.into_iter().chain(choices.more).collect(),
             cancellable: status.cancellable,
-            until: status.expires_at.format("%H:%M UTC").to_string(),
+            until: status.expires_at,
             shell,
             till,
         }
@@ -140,7 +141,7 @@ impl ChargePage {
 
     /// The texts that hold values of the payment.
     fn fill(&self, text: &str) -> Safe<String> {
-        let mut values = vec![("time", self.until.as_str())];
+        let mut values = Vec::new();
         if let Some(asset) = &self.asset {
             values.extend([
                 ("symbol", asset.symbol),
@@ -150,7 +151,7 @@ impl ChargePage {
                 ("excess", asset.excess.as_str()),
             ]);
         }
-        filled(text, &values)
+        filled_by(text, &values, self.until, self.shell.t)
     }
 
     /// The same, where the amount is seen but does not count yet.

@@ -26,7 +26,7 @@ use crate::{
     checkout::{
         language::{Language, Texts},
         markup::plain,
-        pages::{TroublePage, price},
+        pages::TroublePage,
         shell::Shell,
     },
     error::ApiError,
@@ -84,6 +84,8 @@ struct KeypadPage {
     /// In lower case; the form sends it back.
     currency: &'static str,
     amount: String,
+    /// With which the script writes the amount.
+    decimal_sign: char,
 }
 
 #[derive(Template)]
@@ -183,7 +185,7 @@ fn keypad(
     (code, notice): (StatusCode, Option<String>),
 ) -> Response {
     let terms = desk.link.terms;
-    let currency = terms.price_currency;
+    let (currency, locale) = (terms.price_currency, shell.t.locale);
     let page = KeypadPage {
         label: plain(shell.t.link_amount, &[("currency", currency.code_upper())]),
         currency: currency.code(),
@@ -194,6 +196,7 @@ fn keypad(
         form_token: request.form_token(),
         key: typed.key.unwrap_or_else(Uuid::now_v7).to_string(),
         amount: typed.amount,
+        decimal_sign: locale.decimal_sign(),
     };
     answer(code, &page.shell, &page)
 }
@@ -232,9 +235,11 @@ impl KeypadPage {
     /// The keys with their labels for those who do not see them.
     fn keys(&self) -> [(&'static str, &'static str, &'static str); 12] {
         let t = self.shell.t;
+        let point = if t.locale.decimal_sign() == ',' { "," } else { "." };
         KEYS.map(|key| match key {
             "back" => (key, "⌫", t.till_back),
-            "." => (key, ".", t.till_point),
+            // The key sends a point in every language.
+            "." => (key, point, t.till_point),
             digit => (digit, digit, digit),
         })
     }
@@ -258,9 +263,11 @@ pub async fn day(request: Request) -> Response {
 impl DayPage {
     fn new(shell: Shell, till: Till, day: Day) -> Self {
         let t = shell.t;
-        let sum = |count: i64| plain(t.till_payments, &[("count", &count.to_string())]);
+        let sum =
+            |count: i64| plain(t.till_payments, &[("count", &t.locale.number(&count.to_string()))]);
+        let price = |amount: &str, currency: &str| t.locale.price(amount, currency);
         Self {
-            heading: plain(t.till_day_of, &[("date", &day.date)]),
+            heading: plain(t.till_day_of, &[("date", &t.locale.local(&day.date))]),
             takings: day
                 .takings
                 .iter()
@@ -277,9 +284,9 @@ impl DayPage {
 impl ChargeRow {
     fn new(one: DayCharge, t: &Texts) -> Self {
         Self {
-            price: price(&one.price_amount, &one.price_currency),
+            price: t.locale.price(&one.price_amount, &one.price_currency),
             status: charge::status_word(one.status, t),
-            time: one.time,
+            time: t.locale.local(&one.time),
             device: one.device.unwrap_or_default(),
             payment_id: one.payment_id,
         }

@@ -15,12 +15,13 @@ use crate::{
         catalogue::{Catalogue, Currency},
     },
     config::{ChainSourceKind, Profile},
-    deposit::State,
+    deposit::{BookedAs, State},
     invoice::{
         InvoiceType, Status,
         buyer_phase::{Facts, Phase},
+        deadline::is_on_time,
         payment_uri::{self, payment_uri},
-        wallet_links::{ChainFacts, Coins, WalletLink, wallet_links},
+        wallet_links::{ChainFacts, Coins, WalletLink, scannable_uri, wallet_links},
     },
     money::{BaseUnits, Price},
     storage::{
@@ -74,13 +75,17 @@ pub struct BuyerAsset {
     pub decimals: u32,
     pub due: BaseUnits,
     pub received: BaseUnits,
-    /// Detected, but without the confirmations that its network requires.
+    /// The part of it that came after the end.
+    pub received_late: BaseUnits,
+    /// Detected in time, but without the confirmations that its network requires.
     pub unconfirmed: BaseUnits,
     /// Amount still to be sent, after all detected deposits.
     pub to_send: BaseUnits,
     /// Payment URI for wallets with exactly that amount; `None` if nothing is to be sent, or the
     /// network has no convention.
     pub payment_uri: Option<String>,
+    /// The same for the page's code, where scanning it cannot lead to real coins by mistake.
+    pub scannable_uri: Option<String>,
     /// The coins of its chain; links to apps of wallets are for real ones alone.
     pub coins: Coins,
     /// Links to apps of common wallets, with the same amount.
@@ -164,7 +169,8 @@ impl Gateway {
         if let Some(asset) = asset.as_mut().filter(|_| phase == Phase::Paying) {
             let request = self.request_of(asset);
             let (uri, links) = (payment_uri(&request), wallet_links(&request, asset.coins));
-            (asset.payment_uri, asset.wallet_links) = (uri, links);
+            let scannable = scannable_uri(&request, asset.coins);
+            (asset.payment_uri, asset.scannable_uri, asset.wallet_links) = (uri, scannable, links);
         }
         BuyerStatus {
             payment_id: view.payment_id.clone(),
@@ -230,10 +236,16 @@ impl Gateway {
                 && !known.iter().any(|d| d.replaces == Some(deposit.id))
         };
         let own: Vec<_> = known.iter().filter(own).filter(counts).collect();
-        let under_way = own.iter().filter(|d| matches!(d.state, State::Seen | State::Final));
-        let unconfirmed = under_way
-            .filter_map(|deposit| deposit.amount)
-            .fold(BaseUnits::ZERO, BaseUnits::saturating_add);
+        let sum = |of: &dyn Fn(&DepositRow) -> bool| {
+            let amounts = own.iter().filter(|one| of(one)).filter_map(|one| one.amount);
+            amounts.fold(BaseUnits::ZERO, BaseUnits::saturating_add)
+        };
+        let deadline = invoice.view.deadline;
+        // One that comes late pays nothing, and the buyer hears of it apart.
+        let unconfirmed = sum(&|one| {
+            matches!(one.state, State::Seen | State::Final)
+                && is_on_time(deadline, one.first_seen_at, one.mined_at)
+        });
         let chain = self.config.chain(asset.network);
         let needed = own.iter().filter_map(|deposit| u64::try_from(deposit.min_confirmations).ok());
         let required_confirmations = needed.max().unwrap_or(1).max(chain.confirmations);
@@ -255,9 +267,13 @@ impl Gateway {
             decimals: u32::from(asset.decimals),
             due: asset.pay_amount,
             received,
+            received_late: sum(&|one| {
+                one.state == State::Settled && one.booked_as == Some(BookedAs::Late)
+            }),
             unconfirmed,
             to_send: asset.pay_amount.remaining_after(received).remaining_after(unconfirmed),
             payment_uri: None,
+            scannable_uri: None,
             coins: self.coins(asset.network),
             wallet_links: Vec::new(),
             simulated: chain.source == ChainSourceKind::Simulated,

@@ -9,7 +9,7 @@ use crate::{
     broker::route::Route,
     fail_point::fail_point,
     invoice::{
-        deadline::Sight,
+        deadline::{Sight, Watched},
         lifecycle::{self, Event, Verdict},
     },
     money::BaseUnits,
@@ -19,6 +19,7 @@ use crate::{
             Owner,
             in_sight::{self, UnderWay},
         },
+        identity,
         invoices::{self, Invoice},
         timers,
     },
@@ -98,12 +99,13 @@ impl Gateway {
         now: DateTime<Utc>,
     ) -> Result<Event, StorageError> {
         let Some(network) = invoice.network() else {
-            return Ok(self.deadline_passed(invoice, None, NOTHING_UNDER_WAY, now));
+            return Ok(self.deadline_passed(invoice, Watched::default(), NOTHING_UNDER_WAY, now));
         };
         let cursor = cursors::load(tx, network).await?;
-        let watched_through = cursor.and_then(|cursor| cursor.watched_through);
+        let through = cursor.and_then(|cursor| cursor.watched_through);
+        let watched = Watched { through, restored_at: identity::restored_at(tx).await? };
         let under_way = self.under_way(tx, invoice, network, now).await?;
-        Ok(self.deadline_passed(invoice, watched_through, under_way, now))
+        Ok(self.deadline_passed(invoice, watched, under_way, now))
     }
 
     /// Deposits of the invoice's own token that were in time and are not booked.
@@ -121,11 +123,11 @@ impl Gateway {
         in_sight::in_time(tx, owner, (network, token), bounds).await
     }
 
-    /// `watched_through` is of the invoice's network.
+    /// `watched` is of the invoice's network.
     pub(crate) fn deadline_passed(
         &self,
         invoice: &Invoice,
-        watched_through: Option<DateTime<Utc>>,
+        watched: Watched,
         under_way: UnderWay,
         now: DateTime<Utc>,
     ) -> Event {
@@ -136,9 +138,10 @@ impl Gateway {
             return Event::DeadlinePassed { now, sight, in_sight, may_hold: false };
         };
         let (chain, deadline) = (self.config.chain(network), invoice.view.deadline);
-        let sight = Sight::of(deadline, now, watched_through, chain.watch_grace);
+        let sight = Sight::of(deadline, now, watched, chain.watch_grace);
+        let waited = now - watched.waits_since(deadline);
         let may_hold =
-            chain.patience().lasts(now - deadline, under_way.is_any_mined, under_way.is_any_final);
+            chain.patience().lasts(waited, under_way.is_any_mined, under_way.is_any_final);
         Event::DeadlinePassed { now, sight, in_sight, may_hold }
     }
 }

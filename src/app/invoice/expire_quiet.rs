@@ -12,12 +12,12 @@ use super::{
 };
 use crate::app::{Gateway, delivery::emit, operator::measure::count_transition};
 use crate::{
-    asset::Network,
     fail_point::fail_point,
-    invoice::lifecycle,
+    invoice::{deadline::Watched, lifecycle},
     storage::{
         self, StorageError, cursors,
         deposits::in_sight,
+        identity,
         invoices::{self, Invoice},
         timers,
     },
@@ -37,14 +37,18 @@ impl Gateway {
         quiet.retain(|invoice| {
             !expecting.contains(&invoice.id) && !invoice.for_lifecycle().may_end_paid()
         });
-        let watched = cursors::watched_through(&mut tx).await?;
+        let through = cursors::watched_through(&mut tx).await?;
+        let restored_at = identity::restored_at(&mut tx).await?;
         let now = storage::now(&mut tx).await?;
 
         let mut owed: Vec<(Uuid, EventKind)> = Vec::new();
         let (mut moved, mut transitions) = (Vec::new(), Vec::new());
         for invoice in &mut quiet {
             let before = invoice.view.status;
-            let step = self.decide(invoice, &watched, now);
+            let through = invoice.network().and_then(|network| through.get(&network).copied());
+            let watched = Watched { through, restored_at };
+            let event = self.deadline_passed(invoice, watched, NOTHING_UNDER_WAY, now);
+            let step = lifecycle::step(&invoice.for_lifecycle(), event);
             let outcome = interpret(invoice, &step);
             if outcome.is_changed {
                 transitions.push((before, invoice.view.status));
@@ -73,17 +77,6 @@ impl Gateway {
         }
         self.relay_wake.notify_one();
         Ok(quiet.iter().map(|invoice| invoice.id).collect())
-    }
-
-    fn decide(
-        &self,
-        invoice: &Invoice,
-        watched: &HashMap<Network, DateTime<Utc>>,
-        now: DateTime<Utc>,
-    ) -> lifecycle::Step {
-        let through = invoice.network().and_then(|network| watched.get(&network).copied());
-        let event = self.deadline_passed(invoice, through, NOTHING_UNDER_WAY, now);
-        lifecycle::step(&invoice.for_lifecycle(), event)
     }
 }
 

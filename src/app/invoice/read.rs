@@ -49,6 +49,17 @@ impl Gateway {
         Ok(Some(PaymentDetail { payment, accepted_currencies }))
     }
 
+    /// The addresses to which an invoice leads its buyer, paid and not paid: those that were asked
+    /// for, or the merchant's defaults of that time.
+    pub async fn redirects_of_payment(
+        &self,
+        payment_id: &str,
+    ) -> Result<(Option<String>, Option<String>), StorageError> {
+        let mut connection = self.db.connection().await?;
+        let invoice = invoices::by_payment_id(&mut connection, payment_id).await?;
+        Ok(invoice.map(|invoice| (invoice.success_url, invoice.cancel_url)).unwrap_or_default())
+    }
+
     pub async fn list_payments(
         &self,
         merchant_id: Uuid,

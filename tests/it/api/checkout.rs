@@ -1,8 +1,12 @@
 //! The checkout's origin over plain HTTP: headers, caching, visibility, limits.
 
+use gateway::{config::Profile, mail::Language};
 use http::Method;
 use serde_json::json;
-use support::server::stack::{Stack, with_stack};
+use support::{
+    client::Client,
+    server::stack::{Stack, with_stack},
+};
 
 async fn invoice(stack: &Stack, pay_currency: &str) -> String {
     let merchant = stack.merchant().await.client;
@@ -50,6 +54,69 @@ async fn a_page_has_strict_headers_and_shows_only_the_buyer_s_data() {
                 assert!(!page.body.contains(forbidden), "{forbidden}: {}", page.body);
             }
         }
+    })
+    .await;
+}
+
+/// An app of a wallet sends real coins, wherever the page was meant for.
+#[tokio::test(flavor = "multi_thread")]
+async fn wallets_are_opened_by_a_production_on_the_real_chain_alone() {
+    with_stack(|stack| async move {
+        let id = invoice(&stack, "usdtmatic").await;
+        let links = async |profile, toml: &str| {
+            let checkout = stack.checkout_of(toml, |config| config.profile = profile).await;
+            let page = Client::new(checkout).get(&format!("/pay/{id}")).await;
+            assert_eq!(page.status, 200);
+            ["https://link.metamask.io/send/", "https://link.trustwallet.com/send?"]
+                .map(|app| page.body.matches(&format!("href=\"{app}")).count())
+        };
+        let node =
+            "chains.polygon.source = 'node'\nchains.polygon.rpc_url = 'http://127.0.0.1:1'\n";
+        let test_chain = format!("{node}chains.polygon.chain_id = 80002\n");
+        assert_eq!(links(Profile::Production, node).await, [1, 1]);
+        assert_eq!(links(Profile::Production, &test_chain).await, [0, 0]);
+        let simulated = "chains.polygon.source = 'simulated'\n";
+        assert_eq!(links(Profile::Production, simulated).await, [0, 0]);
+        assert_eq!(links(Profile::Sandbox, node).await, [0, 0]);
+    })
+    .await;
+}
+
+/// The address of a page is the buyer's secret: who follows a link away from it, to the shop or to
+/// an explorer, must not be sent with it.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_page_in_any_state_tells_its_address_to_another_origin() {
+    with_stack(|stack| async move {
+        let (chosen, draft, ended) = (
+            invoice(&stack, "usdtmatic").await,
+            invoice(&stack, "all").await,
+            invoice(&stack, "usdtmatic").await,
+        );
+        stack.gateway.cancel_invoice(&ended).await.unwrap();
+        let mut answers = Vec::new();
+        for id in [&chosen, &draft, &ended, "pzi_00000000000000000000000000", "x"] {
+            for path in [
+                format!("/pay/{id}"),
+                format!("/pay/{id}?lang=de"),
+                format!("/embed/{id}?origin=https://shop.example"),
+                format!("/pay/{id}/receipt"),
+            ] {
+                answers.push((stack.buyer().get(&path).await, path));
+            }
+            let path = format!("/pay/{id}/select");
+            answers.push((stack.buyer().send(Method::POST, &path, "token_id=").await, path));
+        }
+        for (page, path) in &answers {
+            let is_page = page.body.starts_with("<!doctype html>");
+            assert!(is_page || page.status == 303, "{path}: {}", page.body);
+            assert_eq!(page.header("referrer-policy"), Some("no-referrer"), "{path}");
+            // Either would count more than the header.
+            for weaker in ["referrerpolicy", "name=\"referrer\"", "name=referrer"] {
+                assert!(!page.body.to_lowercase().contains(weaker), "{path}: {weaker}");
+            }
+        }
+        let leads_away = |body: &str| body.contains("href=\"https://shop.example");
+        assert!(answers.iter().any(|(page, _)| leads_away(&page.body)), "no link to the shop");
     })
     .await;
 }
@@ -202,6 +269,46 @@ async fn an_invalid_form_post_shows_its_error_in_the_page() {
         let again = post(format!("/pay/{id}/select"), "token_id=usdcmatic%40polygon").await;
         assert_eq!(again.status, 409);
         assert!(again.body.contains("was chosen already") && again.body.contains("Send only"));
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_is_in_the_language_of_the_browser_and_says_so() {
+    with_stack(|stack| async move {
+        let id = invoice(&stack, "usdtmatic").await;
+        let in_language = |page: &str, code: &str, direction: &str| {
+            let start = format!("<!doctype html>\n<html lang=\"{code}\" dir=\"{direction}\">");
+            assert!(
+                page.starts_with(&start),
+                "{code}: {}",
+                page.lines().take(2).collect::<String>()
+            );
+            // The others by their names, and not a word of their texts.
+            assert_eq!(page.matches(" hreflang=").count(), Language::ALL.len(), "{code}");
+            assert!(page.contains(&format!(" lang=\"{code}\" hreflang=\"{code}\" aria-current")));
+        };
+        for language in Language::ALL {
+            let (code, page) =
+                (language.as_str(), stack.buyer().get(&format!("/pay/{id}?lang={language}")).await);
+            let direction = if language.is_right_to_left() { "rtl" } else { "ltr" };
+            in_language(&page.body, code, direction);
+            assert_eq!(page.header("content-language"), Some(code));
+            let missing = stack.buyer().get(&format!("/pay/pzi_none?lang={language}")).await;
+            assert_eq!((missing.status, missing.header("content-language")), (404, Some(code)));
+        }
+        for (accepted, code) in [
+            ("zh-CN,zh;q=0.9,en;q=0.8", "zh"),
+            ("zh-Hant-TW", "zh"),
+            ("pt-BR,pt;q=0.9,en-US;q=0.8", "pt"),
+            ("pt-PT", "pt"),
+            ("fr-CA, en;q=0.5", "fr"),
+            ("sv, pl;q=0.3", "pl"),
+            ("sv", "en"),
+        ] {
+            let buyer = stack.buyer().with_header("accept-language", accepted);
+            in_language(&buyer.get(&format!("/pay/{id}")).await.body, code, "ltr");
+        }
     })
     .await;
 }

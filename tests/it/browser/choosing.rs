@@ -7,7 +7,7 @@ use gateway::{
 use serde_json::json;
 use support::shop::{Shop, deposit, unconfirmed};
 
-use super::{inspect, page, with_browser};
+use super::{TEST_CHAIN, inspect, page, with_browser, with_browser_on};
 
 async fn draft(shop: &Shop) -> String {
     shop.invoice_of(json!({
@@ -24,12 +24,16 @@ async fn a_buyer_searches_chooses_and_pays_with_the_sandbox_s_button() {
         tab.open(&page(&shop, &id)).await;
         tab.phase("choosing").await;
         // Too small for BNB Smart Chain, which is shown with the reason instead of left out.
-        assert!(tab.text(".unavailable").await.contains("only from 20 USD"));
+        assert!(tab.text(".unavailable").await.contains("only from USD\u{a0}20.00"));
         inspect(&tab, "choosing").await;
         tab.click("#search").await;
         tab.write("bnb smart").await;
         tab.shows("document.querySelector('#found').textContent.startsWith('Not available for this payment: ')").await;
-        assert!(tab.text("#found").await.contains("only from 20 USD"));
+        assert!(tab.text("#found").await.contains("only from USD\u{a0}20.00"));
+        tab.eval("document.querySelector('#search').value = ''; true").await;
+        tab.write("no such coin").await;
+        tab.shows("document.querySelector('#found').textContent.startsWith('Nothing matches')").await;
+        assert!(tab.has(".go[hidden]").await, "there is nothing to go on with");
         tab.eval("document.querySelector('#search').value = ''; true").await;
         tab.write("tether polyg").await;
         tab.shows("document.querySelectorAll('.way:not([hidden])').length === 1").await;
@@ -103,7 +107,7 @@ async fn choosing_a_currency_after_the_window_shows_an_explanation() {
 /// Forms and links alone: nothing of the pages needs a script.
 #[tokio::test(flavor = "multi_thread")]
 async fn everything_works_without_scripts() {
-    with_browser(|shop, browser| async move {
+    with_browser_on(TEST_CHAIN, |shop, browser| async move {
         let tab = browser.phone().await;
         tab.call("Emulation.setScriptExecutionDisabled", json!({ "value": true })).await;
         let id = draft(&shop).await;

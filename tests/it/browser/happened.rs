@@ -106,7 +106,33 @@ async fn a_late_payment_shows_on_the_open_page_of_an_expired_one() {
         let told = tab.text("[data-kind=late]").await;
         assert!(told.contains("100 USDT arrived after this payment had ended"), "{told}");
         assert_eq!(happened(&shop, &id).await[0]["fate"], "kept");
+        // One message: neither the question whether something was sent, nor a second payment.
+        assert!(!tab.has(".late").await && !tab.text(".lead").await.contains("start again"));
         inspect(&tab, "happened-late").await;
+    })
+    .await;
+}
+
+/// The sum of the paid page is what came in time, beside the card of what came later.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_after_the_paid_end_is_told_apart_from_what_paid() {
+    with_browser(|shop, browser| async move {
+        let tab = browser.phone().await;
+        let id = shop.invoice().await;
+        shop.pay(&id, "100").await;
+        shop.becomes(&id, Status::Paid).await;
+        shop.pay(&id, "25").await;
+        support::server::broker::eventually("it is booked apart", async || {
+            let path = format!("/v1/invoices/{id}/status");
+            let status = shop.stack.buyer().get(&path).await.json();
+            (status["amount_received"] == "125").then_some(())
+        })
+        .await;
+        tab.open(&page(&shop, &id)).await;
+        tab.phase("paid").await;
+        assert_eq!(tab.text(".lead").await, "100 USDT arrived. Test shop can see it.");
+        let told = tab.text("[data-kind=late]").await;
+        assert!(told.contains("25 USDT arrived after this payment had ended"), "{told}");
     })
     .await;
 }
@@ -130,12 +156,20 @@ async fn a_vanished_payment_is_not_called_lost_and_a_reversed_one_is() {
         tab.shows("document.querySelector('[data-kind=dropped]') !== null").await;
         let told = tab.text("[data-kind=dropped]").await;
         assert!(
-            told.contains("It has not arrived here") && told.contains("send the amount again"),
+            told.contains("It has not arrived here") && told.contains("send the amount below"),
             "{told}"
         );
         assert_eq!(tab.text("#amount").await, "100");
         assert_eq!(happened(&shop, &id).await[0]["advice"], "send_again");
         inspect(&tab, "happened-dropped").await;
+
+        // Enough is seen without it: to send again would be to pay twice. The same when time is up.
+        let enough = shop.send(&unconfirmed(&id, "100")).await;
+        tab.phase("confirming").await;
+        assert!(!tab.text("[data-kind=dropped]").await.contains("send the amount below"));
+        assert_eq!(happened(&shop, &id).await[0]["advice"], "wait");
+        shop.stack.gateway.simulate_orphan(&enough.txid).await.unwrap();
+        tab.phase("paying").await;
 
         let paid = shop.pay(&id, "100").await;
         tab.phase("paid").await;

@@ -1,4 +1,4 @@
-//! The pages of payment links on a phone: three languages, no script, hostile words, small.
+//! The pages of payment links on a phone: several languages, no script, hostile words, small.
 
 use serde_json::{Value, json};
 use support::shop::Shop;

@@ -6,9 +6,11 @@ mod connection;
 mod dashboard_journey;
 mod docs;
 mod ending;
+mod every_language;
 mod happened;
 mod language;
 mod links;
+mod locale;
 mod payee;
 mod paying;
 mod receipt;
@@ -25,7 +27,19 @@ use support::{
 
 /// A shop whose workers run, and a browser. All tabs poll from one address, so the limit is lifted.
 async fn with_browser<F: Future<Output = ()>>(test: impl FnOnce(Shop, Browser) -> F) {
-    with_configured_shop("", Settings::default(), |shop| async move {
+    with_browser_on("", test).await;
+}
+
+/// Polygon as a chain with an id of its own. Pages of the simulated chain show no code with an
+/// amount, because it would name the real one.
+const TEST_CHAIN: &str = "chains.polygon.chain_id = 80002\n";
+
+/// The same, with `toml` on top of the configuration.
+async fn with_browser_on<F: Future<Output = ()>>(
+    toml: &str,
+    test: impl FnOnce(Shop, Browser) -> F,
+) {
+    with_configured_shop(toml, Settings::default(), |shop| async move {
         shop.stack.lift_rate_limits().await;
         shop.stack.start_all();
         test(shop, Browser::start().await).await;

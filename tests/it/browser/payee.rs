@@ -52,6 +52,10 @@ async fn every_page_says_who_is_paid_and_where_to_write() {
         shop.pay(&id, "250").await;
         tab.phase("overpaid").await;
         assert!(tab.text(".lead").await.contains("write to Test shop"));
+        // Where it asks to write, not at the foot of the page alone.
+        assert_eq!(tab.text(".own .ask a").await, "Write to help@shop.example");
+        let link = tab.eval("document.querySelector('.own .ask a').href").await;
+        assert_eq!(link, json!(format!("mailto:help@shop.example?subject={id}")));
         inspect(&tab, "payee-overpaid").await;
         let host = format!("http://{}/", shop.stack.checkout);
         let elsewhere: Vec<_> =

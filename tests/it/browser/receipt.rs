@@ -23,7 +23,7 @@ async fn a_paid_payment_has_a_receipt_that_prints_on_white() {
         tab.open(&format!("{url}/receipt")).await;
         // Nothing is paid yet: its own page, and no receipt.
         tab.phase("paying").await;
-        assert!(tab.text("#rate").await.starts_with("1 USDT = 1 USD, fixed at "));
+        assert!(tab.text("#rate").await.starts_with("1 USDT = USD\u{a0}1.00, fixed at "));
         let one = shop.pay(&id, "40").await;
         let two = shop.pay(&id, "60").await;
         tab.phase("paid").await;
@@ -32,13 +32,13 @@ async fn a_paid_payment_has_a_receipt_that_prints_on_white() {
         let text = tab.text("#receipt-page").await;
         for part in [
             "Test shop",
-            "100 USD",
+            "USD\u{a0}100.00",
             "100 USDT",
             "ORDER <b>7</b>",
             "Two cups of coffee",
             &id,
             "Polygon",
-            "1 USDT = 1 USD",
+            "1 USDT = USD\u{a0}1.00",
             "40 USDT",
             "60 USDT",
             &one.txid,

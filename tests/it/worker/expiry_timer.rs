@@ -311,6 +311,50 @@ async fn grace_and_hold_end() {
     .await;
 }
 
+/// The backup may be older than any grace, and what was paid since is on the chain alone.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restored_database_waits_for_the_watcher_however_old_the_backup_is() {
+    with_shop(|shop| async move {
+        let (paid, unpaid) = (shop.invoice().await, shop.invoice().await);
+        shop.look(Network::Polygon).await;
+        shop.pay(&paid, "100").await;
+        // The backup is of three days ago, and the windows ended an hour after it.
+        shop.run("update chain_cursor set watched_through = now() - interval '73 hours', looked_at = null").await;
+        shop.run("update sim_block set mined_at = now() - interval '72.5 hours'").await;
+        shop.run("update database_identity set returns = returns + 1, updated_at = now()").await;
+        let mut ids = Vec::new();
+        for id in [&paid, &unpaid] {
+            shop.end_window(id, 259_200).await;
+            assert_eq!(decide(&shop, id).await, BEHIND);
+            ids.push(shop.row_id(id).await);
+        }
+        // Together, as a storm of deadlines is decided.
+        shop.stack.gateway.expire_quiet(&ids).await.unwrap();
+        assert_ne!(shop.status(&unpaid).await, Status::Expired);
+        // Read, and without the blocks upon it.
+        let confirming = shop.invoice().await;
+        shop.send(&unconfirmed(&confirming, "100")).await;
+        shop.look(Network::Polygon).await;
+        let seen =
+            "update deposit set first_seen_at = now() - interval '73 hours' where invoice_id = $1";
+        shop.sql(seen, &confirming).await;
+        shop.end_window(&confirming, 259_200).await;
+        assert_eq!(decide(&shop, &confirming).await, CONFIRMING);
+        assert_eq!(decide(&shop, &unpaid).await, Verdict::Moved);
+        decide(&shop, &paid).await;
+        assert_eq!(shop.status(&paid).await, Status::Paid);
+        assert_eq!(shop.status(&unpaid).await, Status::Expired);
+
+        // A day after the restore it waits no more.
+        let late = shop.invoice().await;
+        shop.run("update database_identity set updated_at = now() - interval '25 hours'").await;
+        shop.end_window(&late, 90_000).await;
+        shop.run("update chain_cursor set watched_through = now() - interval '73 hours', looked_at = null").await;
+        assert_eq!(decide(&shop, &late).await, Verdict::Moved);
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_timer_scans_claim_each_due_timer_once() {
     with_shop(|shop| async move {
