@@ -25,6 +25,7 @@ mod links;
 mod list;
 mod live;
 mod merchants;
+mod names;
 mod networks;
 mod next_page;
 mod operator;

@@ -50,6 +50,8 @@ fn columns(entry: &AuditEntry) -> String {
         "webhook_secret_sealed" => "the webhook secret",
         "accepted_tokens" => "accepted currencies",
         "payout_webhook_url" => "the address of payout webhooks",
+        "default_ipn_callback_url" => "the default address of webhooks",
+        "default_success_url" | "default_cancel_url" => "the default pages for buyers",
         "suspended_at" => "suspension",
         "overpay_bps" => "the tolerance",
         "name" => "the name",

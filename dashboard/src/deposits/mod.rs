@@ -20,6 +20,7 @@ use gateway::{
             explain::{AddressStory, ExplainError, TransactionStory, Verdict},
             import::ImportDepositError,
         },
+        operator::find::Kind,
     },
     asset::{Network, catalogue::Catalogue},
     config::ChainSourceKind,
@@ -163,7 +164,12 @@ pub async fn explain(
         page.addresses = found;
         return show(&page);
     }
-    match story(&gateway, &asked).await {
+    let network = match asked.network {
+        None => recorded_on(&gateway, asked.text).await?,
+        chosen => chosen,
+    };
+    page.network = network;
+    match story(&gateway, &Asked { network, ..asked }).await {
         Ok(story) => page.story = Some(story),
         Err(Problem::Conflict(text)) => page.shell = page.shell.with_error(text),
         Err(other) => return Err(other),
@@ -182,9 +188,20 @@ fn done(mark: &str) -> Option<&'static str> {
     }
 }
 
+/// The network on which deposits of a transaction are recorded; `None` if there are none, or on
+/// several.
+async fn recorded_on(gateway: &crate::State, tx_hash: &str) -> Result<Option<Network>, Problem> {
+    let found = gateway.find(tx_hash).await?;
+    let deposits = found.hits.into_iter().filter(|hit| hit.kind == Kind::Deposit);
+    let mut networks: Vec<Network> =
+        deposits.filter_map(|hit| hit.row.network?.parse().ok()).collect();
+    networks.dedup();
+    Ok(if let [network] = networks[..] { Some(network) } else { None })
+}
+
 async fn story(gateway: &crate::State, asked: &Asked<'_>) -> Result<Story, Problem> {
     let Some(network) = asked.network else {
-        let text = "No address of this gateway matches. For a transaction, choose its network.";
+        let text = "No address of this gateway matches, and no deposit of such a transaction is recorded. If it is a transaction, choose its network.";
         return Err(Problem::Conflict(text.to_owned()));
     };
     let explained = gateway.explain_transaction(network, asked.text, asked.height);

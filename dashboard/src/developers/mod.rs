@@ -57,6 +57,7 @@ pub fn problem(error: MerchantError) -> Problem {
         | MerchantError::ChangedMeanwhile
         | MerchantError::Settings(_)
         | MerchantError::UnknownCurrency(_)
+        | MerchantError::DefaultCallback(_)
         | MerchantError::Url { .. }) => Problem::Conflict(error.to_string()),
     }
 }

@@ -23,6 +23,7 @@ use uuid::Uuid;
 
 use super::timeline::{Moment, timeline};
 use crate::{
+    names,
     problem::Problem,
     qr,
     shell::{Shell, page as show, when},
@@ -111,9 +112,9 @@ fn facts(found: &Explanation) -> Vec<(&'static str, String)> {
         let decimals = u32::from(asset.decimals);
         let due = asset.pay_amount.to_decimal(decimals);
         let paid = view.actually_paid.to_decimal(decimals);
-        let code = asset.code.to_uppercase();
-        facts.push(("To pay", format!("{due} {code} on {}", asset.network.title())));
-        facts.push(("Received", format!("{paid} {code}")));
+        let token = format!("{}@{}", asset.code, asset.network);
+        facts.push(("To pay", format!("{due} {}", names::token(&token))));
+        facts.push(("Received", format!("{paid} {}", names::token(&token))));
     } else {
         facts.push(("To pay", "the buyer has not chosen a currency".to_owned()));
     }

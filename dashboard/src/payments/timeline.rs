@@ -12,6 +12,8 @@ use gateway::{
     },
 };
 
+use crate::names;
+
 pub struct Moment {
     pub at: DateTime<Utc>,
     pub text: String,
@@ -27,7 +29,7 @@ pub fn timeline(found: &Explanation, deposits: &[PaymentDeposit]) -> Vec<Moment>
     let view = &found.invoice.view;
     let mut moments = vec![moment(view.created_at, "created".to_owned())];
     for deposit in deposits {
-        let of = format!("{} {}", deposit.amount, deposit.currency.unwrap_or("(unknown token)"));
+        let of = format!("{} {}", deposit.amount, names::arrived(deposit.currency));
         moments.push(Moment {
             at: deposit.first_seen_at,
             text: format!("{of} seen"),
@@ -50,7 +52,8 @@ fn booked(row: &DepositRow) -> Option<Moment> {
     let token = row.token_id.as_deref();
     let currency = token.and_then(|token| Catalogue::get().by_token_id(token));
     let coins = currency.and_then(|of| {
-        Some(format!("{} {}", digits_in_coins(&row.amount_text, u32::from(of.decimals))?, of.code))
+        let coins = digits_in_coins(&row.amount_text, u32::from(of.decimals))?;
+        Some(format!("{coins} {}", names::currency(of)))
     });
     let of = coins.unwrap_or_else(|| format!("{} base units", row.amount_text));
     let text = match row.booked_as? {

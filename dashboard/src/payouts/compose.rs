@@ -28,6 +28,7 @@ use super::{
     words,
 };
 use crate::{
+    names,
     problem::Problem,
     shell::{Shell, page_with},
     visit::Visit,
@@ -54,7 +55,7 @@ impl Choice {
     pub fn all(currencies: &[&'static Currency]) -> Vec<Self> {
         let one = |currency: &&Currency| Self {
             token_id: currency.token_id(),
-            label: format!("{} on {}", currency.symbol, currency.network.title()),
+            label: names::currency(currency),
         };
         let mut all: Vec<_> = currencies.iter().map(one).collect();
         all.sort_by(|a, b| a.label.cmp(&b.label));

@@ -145,8 +145,3 @@ fn network(token_id: &str) -> &str {
     let currency = Catalogue::get().by_token_id(token_id);
     currency.map_or(token_id, |currency| currency.network.title())
 }
-
-/// A state as people read it.
-fn plain(state: &str) -> String {
-    state.replace('_', " ")
-}

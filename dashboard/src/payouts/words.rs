@@ -63,7 +63,7 @@ pub fn of_order(error: PayoutError) -> Result<String, Problem> {
              open a new form."
         }
         PayoutError::InvalidState(state) => {
-            let state = super::plain(state.as_str());
+            let state = crate::names::spaced(state.as_str());
             return Ok(format!("The order is {state} by now, so this cannot be done any more."));
         }
         PayoutError::QuoteExpired => {
@@ -115,7 +115,7 @@ pub fn of_nc(error: NcPayoutError) -> Result<String, Problem> {
              open a new form."
         }
         NcPayoutError::InvalidState(state) => {
-            let state = super::plain(state.as_str());
+            let state = crate::names::spaced(state.as_str());
             return Ok(format!("The payout is {state} by now, so this cannot be done any more."));
         }
         NcPayoutError::Inputs(inputs) => {

@@ -50,8 +50,3 @@ fn worth(movement: &MovementTotal) -> String {
         values.map(|one| format!("{} {}", one.value, one.currency.to_uppercase())).collect();
     if values.is_empty() { "–".to_owned() } else { values.join(", ") }
 }
-
-/// A name of the books in words.
-fn spaced(name: &str) -> String {
-    name.replace('_', " ")
-}

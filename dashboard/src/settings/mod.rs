@@ -151,6 +151,9 @@ fn changes(visit: &Visit) -> Result<Changes, String> {
         open_invoices_max: None,
         accepted: if all { Setting::Removed } else { Setting::Set(accepted) },
         payout_webhook_url: setting("payout_webhook_url"),
+        default_ipn_callback_url: setting("default_ipn_callback_url"),
+        default_success_url: setting("default_success_url"),
+        default_cancel_url: setting("default_cancel_url"),
         logo_url: setting("logo_url"),
     })
 }

@@ -338,7 +338,7 @@ async fn a_payments_page_shows_its_books_and_every_attempt() {
         shop.run("update delivery_attempt set excerpt = '<script>alert(2)</script>', error = '<b>bad</b>'").await;
         let body = owner.get(&format!("/payments/{id}")).await.body;
         for text in [
-            "150 usdtmatic credited",
+            "150 USDT on Polygon credited",
             "available balance",
             "buyer, on polygon",
             "operator",

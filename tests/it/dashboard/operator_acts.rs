@@ -76,9 +76,9 @@ async fn a_minimum_shows_its_effect_before_it_is_saved() {
         let page = admin.get(&path).await.body;
         assert!(!page.contains("data-action=\"currency.change\""), "nothing was proposed yet");
         let effect = admin.get(&format!("{path}?enabled=yes&min_usd=30")).await.body;
-        assert!(effect.contains("Of 1 payments within 30 days, 1 of 1 merchants"), "{effect}");
+        assert!(effect.contains("Of 1 payments within 30 days, 1 were below 30 USD at today's price, at 1 of the merchants"), "{effect}");
         let none = admin.get(&format!("{path}?enabled=no&min_usd=3")).await.body;
-        assert!(none.contains("Of 1 payments within 30 days, 0 of 0 merchants"), "{none}");
+        assert!(none.contains("Of 1 payments within 30 days, 0 were below 3 USD at today's price, at 0 of the merchants"), "{none}");
         assert!(none.contains("1 open payments stay payable"), "{none}");
         let before = desk.gateway.currencies().await.unwrap();
         for odd in ["-1", "x", "1e3", "0.0000001"] {
@@ -246,6 +246,10 @@ async fn a_late_deposit_is_listed_and_explained() {
         let story = support.get(&path).await.body;
         assert!(story.contains("booked as late") && story.contains(&id), "{story}");
         assert!(!story.contains("data-action=\"deposit."), "nothing is left to do: {story}");
+        // A recorded transaction says its network itself.
+        let path = format!("/operator/deposits/explain?q={}", sent.txid);
+        let story = support.get(&path).await.body;
+        assert!(story.contains("booked as late") && story.contains(&id), "{story}");
         let address = shop.payment(&id).await["pay_address"].as_str().unwrap().to_owned();
         let by_address = support.get(&format!("/operator/deposits/explain?q={address}")).await.body;
         assert!(by_address.contains(&sent.txid), "{by_address}");

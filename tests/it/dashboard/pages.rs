@@ -30,11 +30,14 @@ pub(super) async fn inspect(tab: &Tab, name: &str) {
 
 pub(super) async fn fill(tab: &Tab, selector: &str, text: &str) {
     let (selector, text) = (json!(selector), json!(text));
+    // The page's address is there before its fields are.
+    tab.shows(&format!("document.querySelector({selector}) !== null")).await;
     tab.eval(&format!("document.querySelector({selector}).value = {text}")).await;
 }
 
 pub(super) async fn at(tab: &Tab, path: &str) {
-    tab.shows(&format!("location.pathname === {}", json!(path))).await;
+    let loaded = "document.readyState === 'complete'";
+    tab.shows(&format!("location.pathname === {} && {loaded}", json!(path))).await;
 }
 
 pub(super) async fn sign_in_by_link(desk: &Desk, tab: &Tab, email: &str, name: Option<&str>) {

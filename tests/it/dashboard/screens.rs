@@ -49,7 +49,7 @@ async fn a_payment_is_found_by_everything_that_names_it_and_tells_its_story() {
         assert!(listed.contains(&id) && listed.contains("A 17/&#60;b&#62;"), "{listed}");
         assert!(!owner.get("/payments?status=expired").await.body.contains(&id));
         let page = owner.get(&format!("/payments/{id}")).await.body;
-        for text in ["created", "100 usdtmatic seen", "confirmed", "answered 200", &hash] {
+        for text in ["created", "100 USDT on Polygon seen", "confirmed", "answered 200", &hash] {
             assert!(page.contains(text), "{text} in {page}");
         }
         assert!(!page.contains("payment.cancel"), "an ended payment has no button to cancel");
