@@ -9,7 +9,7 @@ use crate::{
     app::Gateway,
     asset::Fiat,
     deposit::BookedAs,
-    invoice::deadline::{Sight, is_on_time},
+    invoice::deadline::{Sight, Watched, is_on_time},
     ledger::{Account, Entry, EntryKind},
     payout::{
         EventType, State,
@@ -18,7 +18,7 @@ use crate::{
     storage::{
         self, PgConnection, StorageError, alerts, cursors,
         deposits::{self, DepositRow, Owner, in_sight, of_order, returned},
-        ledger,
+        identity, ledger,
         payouts::{PayoutOrder, gas},
         timers,
     },
@@ -176,15 +176,17 @@ impl Gateway {
         let network = order.currency.network;
         let chain = self.config.chain(network);
         let deadline = order.expires_at;
-        let watched_through =
-            cursors::load(tx, network).await?.and_then(|cursor| cursor.watched_through);
-        let sight = Sight::of(deadline, now, watched_through, chain.watch_grace);
+        let cursor = cursors::load(tx, network).await?;
+        let through = cursor.and_then(|cursor| cursor.watched_through);
+        let watched = Watched { through, restored_at: identity::restored_at(tx).await? };
+        let sight = Sight::of(deadline, now, watched, chain.watch_grace);
         let owner = Owner { invoice_id: None, payout_order_id: Some(order.id) };
         let (token, bounds) = (order.currency.token_id(), (deadline, now - chain.vanished_hold));
         let under_way = in_sight::in_time(tx, owner, (network, &token), bounds).await?;
         let in_sight = order.books.credited.saturating_add(under_way.sum);
+        let waited = now - watched.waits_since(deadline);
         let may_hold =
-            chain.patience().lasts(now - deadline, under_way.is_any_mined, under_way.is_any_final);
+            chain.patience().lasts(waited, under_way.is_any_mined, under_way.is_any_final);
         Ok(Event::DeadlinePassed { sight, in_sight, may_hold })
     }
 }

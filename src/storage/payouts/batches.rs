@@ -169,17 +169,21 @@ pub async fn views(
     rows.into_iter()
         .map(|row| {
             let depth = row.head.zip(row.height).map_or(0, |(head, height)| head - height + 1);
+            let depth = u64::try_from(depth).unwrap_or(0);
+            let state = row.state.parse().map_err(|e| StorageError::damaged(TABLE, e))?;
+            // The node that confirmed it may be ahead of the blocks that were followed.
+            let is_confirmed = state == BatchState::Confirmed;
             Ok(BatchView {
                 id: row.batch_id,
                 index: row.index.unsigned_abs(),
-                state: row.state.parse().map_err(|e| StorageError::damaged(TABLE, e))?,
+                state,
                 item_count: count(row.items),
                 failed_count: count(row.failed),
                 amount: numeric::to_units(TABLE, &row.amount)?,
                 fee: numeric::to_units(TABLE, &row.fee)?,
                 tx_hash: row.tx_hash,
                 replaced_tx_hashes: row.replaced,
-                confirmations: u64::try_from(depth).unwrap_or(0),
+                confirmations: if is_confirmed { depth.max(required_confirmations) } else { depth },
                 required_confirmations,
                 last_error: row.last_error,
                 broadcast_at: row.broadcast_at,

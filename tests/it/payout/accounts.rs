@@ -17,7 +17,9 @@ use super::{EVM, two_rows};
 fn account(account: Account) -> AccountKey {
     let text = match account {
         Account::Invoices => sandbox::account_key(Realm::Main, Family::Evm),
-        spending => sandbox::spending_key(spending, Realm::Main, Family::Evm),
+        Account::Payouts | Account::Gas | Account::X402 | Account::Sweeps => {
+            sandbox::spending_key(account, Realm::Main, Family::Evm)
+        }
     };
     AccountKey::parse(Family::Evm, text.unwrap()).unwrap()
 }

@@ -4,6 +4,7 @@ mod accounts;
 mod ambiguous;
 mod api;
 mod balance;
+mod conformance;
 mod data_fee;
 mod deadline;
 mod doubt;

@@ -211,21 +211,25 @@ async fn an_allowance_and_a_call_are_replaced_at_a_higher_fee_and_pay_once() {
         let (order, id) = scene.funded(&items(1, 12)).await;
         let mut replaced = 0;
         for purpose in ["allowance", "pay"] {
-            let is_sent = |story: &Story| {
-                story
-                    .payments
-                    .iter()
-                    .any(|one| one.purpose.as_str() == purpose && one.state.as_str() == "sent")
+            // No block follows the moment at which its bytes are stored: it waits in the mempool.
+            let is_signed = |story: &Story| count(story, purpose) == 1;
+            scene.mine_until(&id, is_signed, async |_, _| ()).await;
+            let find = async || {
+                let mut payments = scene.payer.story(&id).await.payments.into_iter();
+                payments.find(|one| one.purpose.as_str() == purpose).unwrap()
             };
-            scene.mine_until(&id, is_sent, async |_, _| ()).await;
+            eventually("a node took it", async || {
+                (find().await.state.as_str() == "sent").then_some(())
+            })
+            .await;
             replaced += scene.stack.gateway.bump_order(&id).await.unwrap();
             let rings = "update timer set due_at = now() where kind = 'payout'";
             scene.run(rings).await;
-            // The block that was mined last may hold it already.
+            // It was mined before where it was signed and sent between the look and the block.
             eventually("it is replaced, or was mined before", async || {
-                let story = scene.payer.story(&id).await;
-                let mut ours = story.payments.iter().filter(|one| one.purpose.as_str() == purpose);
-                ours.all(|one| one.versions > 1 || one.state.as_str() != "sent").then_some(())
+                let payment = find().await;
+                let receipt = scene.anvil.receipt(&payment.tx_hash).await.unwrap();
+                (payment.versions > 1 || !receipt.is_null()).then_some(())
             })
             .await;
         }
