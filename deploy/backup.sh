@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Backups of the gateway's PostgreSQL, and restoring them so that the gateway notices. Needs
-# PostgreSQL's own programs of the server's major version, tar, gzip and, for encryption, gpg;
+# PostgreSQL's own programs of the server's major version, tar, gzip, flock and, for encryption, gpg;
 # nothing of the gateway.
 #
 #   backup.sh base --to FOLDER     a copy of the whole server (a user with REPLICATION)
@@ -112,25 +112,52 @@ encrypt() {
 name_it() {
     kept=$to/$1
     if [ -n "$recipient" ]; then kept=$kept.gpg; fi
+    # Told before an hour of copying, and made sure of after it.
+    if [ -e "$kept" ]; then die "$kept is there already; nothing was written"; fi
+    if [ -e "$kept.sha256" ]; then die "$kept.sha256 is there already, of another backup; nothing was written"; fi
 }
 
-# Puts the finished file in `scratch` at $kept and its checksum beside it. Neither may exist.
+# Lets one run at a time write into the folder, and removes what killed ones left, which may be
+# readable. The lock ends with its holders, and PostgreSQL's programs, which outlive a script that
+# is killed, hold it too.
+take_folder() {
+    command -v flock >/dev/null || die "flock was not found: it is part of util-linux"
+    { exec {lock}>>"$to/.backup.lock"; } 2>/dev/null || die "$to/.backup.lock cannot be written: is the folder another user's?"
+    flock -n "$lock" || die "another backup is being written into $to; wait for its end"
+    local left
+    # The release before this one took no lock, and called its folders by six characters alone. A
+    # run of it may still be under way, but not for a day.
+    find "$to" -maxdepth 1 -type d \( -name '.unfinished.run.*' -o -name '.unfinished.??????' -mtime +0 \) -print0 |
+        while IFS= read -r -d '' left; do
+            rm -rf -- "$left"
+            say "removed $left, which a backup that was killed had left"
+        done
+    scratch=$(mktemp -d "$to/.unfinished.run.XXXXXX")
+}
+
+# Puts the finished file in `scratch` at $kept and its checksum beside it. Neither may exist. Both are
+# on the disk when this returns.
 #
 # Never at the end of a pipe: a part of it that broke off would be known only after this, and half a
 # backup would have a checksum that holds.
 keep() {
     local name=${kept##*/}
     [ -s "$scratch/$name" ] || die "nothing was written"
-    sync -- "$scratch/$name"
     (cd "$scratch" && sha256sum -- "$name" >sum)
-    # A link is made or refused at once, where a move would overwrite.
-    ln -- "$scratch/$name" "$kept" || die "$kept is there already; nothing was overwritten"
-    ln -- "$scratch/sum" "$kept.sha256" || die "$kept.sha256 is there already; nothing was overwritten"
-    sync -- "$kept" "$kept.sha256"
+    sync -- "$scratch/$name" "$scratch/sum" || die "the disk did not take it; nothing was kept"
+    # A link is made or refused at once, where a move would overwrite. The checksum is first, so that
+    # no kill leaves a backup without one or beside a foreign one.
+    ln -T -- "$scratch/sum" "$kept.sha256" || die "$kept.sha256 is there already; nothing was kept"
+    if ! ln -T -- "$scratch/$name" "$kept"; then
+        rm -f -- "$kept.sha256"
+        die "$kept is there already; nothing was kept"
+    fi
+    # The names are in the folder, which is a file of its own.
+    sync -- "$to" || die "$kept is written, but a power cut may lose it: the disk did not take its folder"
 }
 
 say_kept() {
-    say "$1, schema step ${schema_step:-none}, $(du -h -- "$kept" | cut -f 1), $kept"
+    say "$1, schema step ${schema_step:-unknown (no right to read _sqlx_migrations)}, $(du -h -- "$kept" | cut -f 1), $kept"
     if [ -n "$recipient" ]; then
         say "encrypted to $recipient: only the holder of that private key can restore it. Try it there: backup.sh check FILE"
     else
@@ -154,7 +181,7 @@ base() {
     basebackup=$(program pg_basebackup "$major")
     verify=$(program pg_verifybackup "$major")
     name_it "gateway-base-$(date -u +%Y%m%dT%H%M%SZ).tar.gz"
-    scratch=$(mktemp -d "$to/.unfinished.XXXXXX")
+    take_folder
     "$basebackup" -w -d "$url" -D "$scratch/data" -X stream --checkpoint=fast --manifest-checksums=SHA256
     "$verify" --quiet "$scratch/data" || die "the copy is damaged; nothing was kept"
     tar -C "$scratch/data" -cf - . | gzip -1 | encrypt >"$scratch/${kept##*/}" ||
@@ -185,7 +212,7 @@ dump() {
     connect_to "${GATEWAY_DATABASE_DIRECT_URL:-${DATABASE_URL:-}}"
     look
     name_it "gateway-dump-$(date -u +%Y%m%dT%H%M%SZ).pgdump"
-    scratch=$(mktemp -d "$to/.unfinished.XXXXXX")
+    take_folder
     "$(program pg_dump "$major")" -w -d "$url" -Fc --lock-wait-timeout=60000 -f "$scratch/dump"
     read_dump "$scratch/dump" || die "the copy cannot be read; nothing was kept"
     encrypt <"$scratch/dump" >"$scratch/${kept##*/}" || die "the copy could not be encrypted; nothing was kept"
@@ -229,9 +256,25 @@ unpack() {
     "$(program pg_verifybackup "$major")" --quiet "$1" || die "$file is damaged"
 }
 
+# Makes `scratch` for what `check` decrypts, and removes what checks that were killed left.
+take_scratch() {
+    local left
+    for left in "${TMPDIR:-/tmp}"/backup-check.??????; do
+        # One that was made just now may not have its lock yet.
+        if [ -d "$left" ] && [ ! -L "$left" ] && [ -O "$left" ] && [ -n "$(find "$left" -maxdepth 0 -mmin +1)" ]; then
+            exec {lock}<"$left"
+            if flock -n "$lock"; then rm -rf -- "$left"; fi
+            exec {lock}<&-
+        fi
+    done
+    scratch=$(mktemp -d "${TMPDIR:-/tmp}/backup-check.XXXXXX")
+    exec {lock}<"$scratch"
+    flock -n "$lock" || die "$scratch cannot be locked"
+}
+
 check() {
     check_file
-    scratch=$(mktemp -d "${TMPDIR:-/tmp}/backup-check.XXXXXX")
+    take_scratch
     case $file in
         *.tar.gz | *.tar.gz.gpg)
             mkdir "$scratch/data"

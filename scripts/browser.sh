@@ -32,8 +32,8 @@ print_chromium() {
     # Another run may have installed it while we waited.
     find_chromium && return
     can_apt_install || die "the browser tests need Chromium: install it, or set CHROMIUM to its program"
-    # A font with Latin and Arabic letters; a bare machine has none.
-    apt_install chromium fonts-noto-core
+    # Fonts with Latin and Arabic letters, and with Chinese and Japanese ones; a bare machine has none.
+    apt_install chromium fonts-noto-core fonts-droid-fallback
     find_chromium
 }
 

@@ -81,7 +81,11 @@ libraries=\$root/usr/lib/x86_64-linux-gnu
 exec "\$libraries/ld-linux-x86-64.so.2" --library-path "\$libraries" "\$root/$place" "\$@"
 END
 chmod +x "$fresh/$program"
-"$fresh/$program" --version >/dev/null || { echo "the fetched $program does not run" >&2; exit 1; }
+# nginx knows the short form alone.
+"$fresh/$program" --version >/dev/null 2>&1 || "$fresh/$program" -v || {
+    echo "the fetched $program does not run" >&2
+    exit 1
+} >&2
 chmod 755 "$fresh"
 [ -e "$folder" ] || mv -T "$fresh" "$folder" 2>/dev/null || true
 [ -x "$folder/$program" ] || { echo "$package left no $program in $folder" >&2; exit 1; }

@@ -17,6 +17,7 @@ use support::server::scratch::Scratch;
 
 const SCHEMA: &str = include_str!("compose-spec.schema.json");
 const HOSTS: [&str; 3] = ["api.gateway.test", "pay.gateway.test", "dashboard.gateway.test"];
+const PRODUCTION: [&str; 4] = ["production", "a.example.com", "b.example.com", "c.example.com"];
 /// Secrets of one role alone, which could spend or speak in the operator's name.
 const OF_ONE_ROLE: [(&str, &str); 5] = [
     ("GATEWAY_PAYOUTS__SEED_KEY", "payout-batch"),
@@ -73,13 +74,26 @@ fn texts(list: &Value) -> Vec<&str> {
     list.as_array().into_iter().flatten().map(|text| text.as_str().unwrap()).collect()
 }
 
-/// A folder in which `scripts/env.sh` has run as in a fresh release.
-fn prepared(scratch: &Scratch, arguments: &[&str]) -> (PathBuf, Variables) {
+/// A folder with `scripts/env.sh` alone, as in a fresh release.
+fn fresh_release(scratch: &Scratch) -> PathBuf {
     let clone = scratch.fresh("clone");
     std::fs::create_dir_all(clone.join("scripts")).unwrap();
     std::fs::copy(root().join("scripts/env.sh"), clone.join("scripts/env.sh")).unwrap();
+    clone
+}
+
+/// Success of `scripts/env.sh` in this folder, and its words.
+fn env(clone: &Path, arguments: &[&str]) -> (bool, String) {
     let ran = Command::new(clone.join("scripts/env.sh")).args(arguments).output().unwrap();
-    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let said = [ran.stdout, ran.stderr].concat();
+    (ran.status.success(), String::from_utf8_lossy(&said).into_owned())
+}
+
+/// A folder in which `scripts/env.sh` has run as in a fresh release.
+fn prepared(scratch: &Scratch, arguments: &[&str]) -> (PathBuf, Variables) {
+    let clone = fresh_release(scratch);
+    let (is_done, said) = env(&clone, arguments);
+    assert!(is_done, "{said}");
     let lines = std::fs::read_to_string(clone.join(".env")).unwrap();
     let pairs = lines.lines().filter_map(|line| line.split_once('='));
     let variables = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
@@ -157,9 +171,12 @@ fn the_script_writes_every_secret_for_its_owner_alone_and_none_into_env() {
         let mut names = BTreeSet::new();
         for path in written {
             assert_eq!(mode(&path), 0o600, "{path:?}");
-            let value = std::fs::read_to_string(&path).unwrap();
-            assert!(value.is_empty() || !env.contains(&value), "{path:?}");
             names.insert(path.file_name().unwrap().to_str().unwrap().to_owned());
+        }
+        assert!(names.remove(".profile"), "nothing says whose secrets they are");
+        for name in &names {
+            let value = std::fs::read_to_string(secrets.join(name)).unwrap();
+            assert!(value.is_empty() || !env.contains(&value), "{name}");
         }
         let compose = compose_with(&variables);
         let declared = compose["secrets"].as_object().unwrap();
@@ -173,54 +190,147 @@ fn the_script_writes_every_secret_for_its_owner_alone_and_none_into_env() {
 #[test]
 fn passwords_of_an_earlier_env_are_kept_and_a_later_one_is_not_overwritten() {
     let scratch = Scratch::new();
-    let clone = scratch.fresh("clone");
-    std::fs::create_dir_all(clone.join("scripts")).unwrap();
-    std::fs::copy(root().join("scripts/env.sh"), clone.join("scripts/env.sh")).unwrap();
+    let clone = fresh_release(&scratch);
     let key = "0f".repeat(32);
     let earlier = format!(
         "# a comment\nPOSTGRES_PASSWORD=first\nRABBITMQ_ADMIN_PASSWORD=second\n\
          RABBITMQ_APPLICATION_PASSWORD=third\nGATEWAY_MASTER_KEY={key}\nPOSTGRES_PORT=77\n"
     );
     std::fs::write(clone.join(".env"), earlier).unwrap();
-    let run = || Command::new(clone.join("scripts/env.sh")).output().unwrap();
-    assert!(run().status.success());
+    let (is_done, said) = env(&clone, &[]);
+    assert!(is_done, "{said}");
     let secret = |name: &str| std::fs::read_to_string(clone.join("secrets").join(name)).unwrap();
     assert_eq!(secret("postgres-password"), "first");
     assert_eq!(secret("DATABASE_URL"), "postgres://gateway:first@postgres:5432/gateway");
     assert!(secret("GATEWAY_BROKER__MANAGEMENT_URL").contains(":second@"));
     assert!(secret("AMQP_URL").contains(":third@"));
     assert_eq!(secret("GATEWAY_MASTER_KEY"), key);
-    let env = std::fs::read_to_string(clone.join(".env")).unwrap();
-    assert!(env.contains("\nPOSTGRES_PORT=77\n") && !env.contains("first"), "{env}");
-    let again = run();
-    let said = String::from_utf8_lossy(&again.stderr);
-    assert!(!again.status.success() && said.contains(".env exists"), "{said}");
+    let written = std::fs::read_to_string(clone.join(".env")).unwrap();
+    assert!(written.contains("\nPOSTGRES_PORT=77\n") && !written.contains("first"), "{written}");
+    let (is_done, said) = env(&clone, &[]);
+    assert!(!is_done && said.contains(".env exists, and nothing was changed"), "{said}");
 }
 
 #[test]
 fn a_production_of_an_earlier_release_stays_one() {
     let scratch = Scratch::new();
-    let clone = scratch.fresh("clone");
-    std::fs::create_dir_all(clone.join("scripts")).unwrap();
-    std::fs::copy(root().join("scripts/env.sh"), clone.join("scripts/env.sh")).unwrap();
-    let run = |arguments: &[&str]| {
-        Command::new(clone.join("scripts/env.sh")).args(arguments).output().unwrap()
-    };
+    let clone = fresh_release(&scratch);
     let earlier = "GATEWAY_PROFILE=production\nGATEWAY_BASE_URL=https://api.example.com\nPOSTGRES_PASSWORD=first\n";
     std::fs::write(clone.join(".env"), earlier).unwrap();
-    let refused = run(&["production", "a.example.com", "b.example.com", "c.example.com"]);
-    let said = String::from_utf8_lossy(&refused.stderr);
-    assert!(!refused.status.success() && said.contains("without arguments"), "{said}");
-    assert_eq!(std::fs::read_to_string(clone.join(".env")).unwrap(), earlier);
-
-    let moved = run(&[]);
-    let said = String::from_utf8_lossy(&moved.stderr);
-    assert!(moved.status.success() && said.contains("its profile, production"), "{said}");
-    let env = std::fs::read_to_string(clone.join(".env")).unwrap();
-    assert!(env.contains("\nGATEWAY_PROFILE=production\n"), "{env}");
-    assert!(env.contains("\nGATEWAY_BASE_URL=https://api.example.com\n"), "{env}");
+    for arguments in [&PRODUCTION[..], &["sandbox"]] {
+        let (is_done, said) = env(&clone, arguments);
+        assert!(!is_done && said.contains("without arguments"), "{said}");
+        assert_eq!(std::fs::read_to_string(clone.join(".env")).unwrap(), earlier);
+    }
+    let (is_done, said) = env(&clone, &[]);
+    assert!(is_done && said.contains("its profile, production"), "{said}");
+    let written = std::fs::read_to_string(clone.join(".env")).unwrap();
+    assert!(written.contains("\nGATEWAY_PROFILE=production\n"), "{written}");
+    assert!(written.contains("\nGATEWAY_BASE_URL=https://api.example.com\n"), "{written}");
     let secret = std::fs::read_to_string(clone.join("secrets/postgres-password")).unwrap();
     assert_eq!(secret, "first");
+}
+
+/// A sandbox prices with fixed rates and believes simulated chains.
+#[test]
+fn a_production_whose_env_is_lost_never_comes_back_as_a_sandbox() {
+    let scratch = Scratch::new();
+    let (clone, _) = prepared(&scratch, &PRODUCTION);
+    let secret = |name: &str| std::fs::read_to_string(clone.join("secrets").join(name)).unwrap();
+    let (key, written) = (secret("GATEWAY_MASTER_KEY"), clone.join(".env"));
+    let before = std::fs::read_to_string(&written).unwrap();
+    let refuses = |arguments: &[&str], words: &str| {
+        let (is_done, said) = env(&clone, arguments);
+        assert!(!is_done && said.contains(words), "{arguments:?}: {said}");
+        assert!(said.contains("Nothing was changed"), "{said}");
+        assert!(!written.exists(), "{arguments:?} wrote it");
+    };
+    std::fs::remove_file(&written).unwrap();
+    refuses(&[], "belong to a production");
+    refuses(&["sandbox"], "belong to a production");
+
+    // Secrets of an earlier release have no mark.
+    std::fs::remove_file(clone.join("secrets/.profile")).unwrap();
+    refuses(&[], "nobody knows which profile");
+    std::fs::write(clone.join("secrets/tls.key"), "a key").unwrap();
+    refuses(&["sandbox"], "belong to a production");
+
+    let (is_done, said) = env(&clone, &PRODUCTION);
+    assert!(is_done, "{said}");
+    assert_eq!(std::fs::read_to_string(&written).unwrap(), before);
+    assert_eq!((secret(".profile").trim(), secret("GATEWAY_MASTER_KEY")), ("production", key));
+}
+
+#[test]
+fn a_sandbox_whose_env_is_lost_comes_back_and_is_no_production() {
+    let scratch = Scratch::new();
+    let (clone, _) = prepared(&scratch, &[]);
+    std::fs::remove_file(clone.join(".env")).unwrap();
+    let (is_done, said) = env(&clone, &PRODUCTION);
+    assert!(!is_done && said.contains("belong to a sandbox"), "{said}");
+    std::fs::remove_file(clone.join("secrets/.profile")).unwrap();
+    for arguments in [&["sandbox"][..], &[]] {
+        let (is_done, said) = env(&clone, arguments);
+        assert!(is_done, "{said}");
+        std::fs::remove_file(clone.join(".env")).unwrap();
+    }
+}
+
+/// Compose takes the quotes away, so a profile in quotes is the same profile.
+#[test]
+fn an_earlier_env_is_read_as_compose_reads_it_or_refused() {
+    let production = "GATEWAY_PROFILE=production\n";
+    for (line, expected) in [
+        ("GATEWAY_PROFILE=\"production\"", Ok(production)),
+        ("GATEWAY_PROFILE='production'  # ours", Ok(production)),
+        ("export GATEWAY_PROFILE = production # ours\r", Ok(production)),
+        ("GATEWAY_PROFILE=sandbox\nGATEWAY_PROFILE=\"production\"", Ok(production)),
+        ("#GATEWAY_PROFILE=production", Ok("GATEWAY_PROFILE=sandbox\n")),
+        ("RABBITMQ_ADMIN_PASSWORD='a$b\"c'", Ok("GATEWAY_PROFILE=sandbox\n")),
+        ("GATEWAY_PROFILE=\"production", Err("begins with a quote")),
+        ("GATEWAY_PROFILE=live", Err("has to be sandbox or production")),
+        ("GATEWAY_PROFILE=$PROFILE", Err("in single quotes")),
+        ("RABBITMQ_ADMIN_PASSWORD=a$b", Err("in single quotes")),
+    ] {
+        let scratch = Scratch::new();
+        let clone = fresh_release(&scratch);
+        let earlier = format!("{line}\nPOSTGRES_PASSWORD=\"first\"\n");
+        std::fs::write(clone.join(".env"), &earlier).unwrap();
+        let (is_done, said) = env(&clone, &[]);
+        let written = std::fs::read_to_string(clone.join(".env")).unwrap();
+        let secret = |name: &str| std::fs::read_to_string(clone.join("secrets").join(name));
+        match expected {
+            Ok(profile) => {
+                assert!(is_done, "{line}: {said}");
+                assert_eq!(written.matches("GATEWAY_PROFILE").count(), 1, "{line}: {written}");
+                assert!(written.contains(profile) && !written.contains("a$b"), "{line}: {written}");
+                assert_eq!(secret("postgres-password").unwrap(), "first");
+                if line.starts_with("RABBITMQ") {
+                    assert_eq!(secret("rabbitmq-admin-password").unwrap(), "a$b\"c");
+                }
+            }
+            Err(words) => {
+                assert!(!is_done && said.contains(words), "{line}: {said}");
+                assert_eq!((written, clone.join("secrets").exists()), (earlier, false), "{line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_script_teaches_how_to_call_it_and_writes_nothing_by_that() {
+    let scratch = Scratch::new();
+    let clone = fresh_release(&scratch);
+    for argument in ["--help", "-h", "help"] {
+        let (is_done, said) = env(&clone, &[argument]);
+        let teaches = ["scripts/env.sh production api.example.com", ".env is lost?", "secrets/ is"];
+        assert!(is_done && teaches.iter().all(|words| said.contains(words)), "{said}");
+    }
+    for arguments in [&["live"][..], &["sandbox", "api.example.com"], &["production", "one"]] {
+        let (is_done, said) = env(&clone, arguments);
+        assert!(!is_done && said.contains("scripts/env.sh"), "{said}");
+    }
+    assert_eq!(std::fs::read_dir(&clone).unwrap().count(), 1, "something was written");
 }
 
 #[test]

@@ -6,16 +6,15 @@ use support::client::ctl::Ctl;
 use super::{compose, read, services};
 
 /// Options of `docker compose exec` and `run` that the page uses; those with a value first.
-const WITH_VALUE: [&str; 1] = ["--env"];
+const WITH_VALUE: [&str; 2] = ["--env", "--volume"];
 const ALONE: [&str; 3] = ["-T", "--rm", "--no-deps"];
 /// What tests run in the same form, and two programs that everybody has.
-const RUN: [&str; 6] = [
+const RUN: [&str; 5] = [
     "docker compose ",
     "scripts/env.sh production ",
     "scripts/image-tree.sh ",
     "chown 10001 secrets/",
     "chmod 600 secrets/",
-    "env GATEWAY_SECRETS_DIR=",
 ];
 
 /// A block of commands: whether it is said to be run, the paragraph before it, and its lines.

@@ -54,7 +54,8 @@ async fn the_production_profile_takes_a_payment_behind_tls() {
         let created = machine.ctl("api", &["--json", "merchant", "create", "--name", "Shop"]).await;
         let key = created.expect_ok().json()["api_key"].as_str().unwrap().to_owned();
         let key = format!("x-api-key: {key}");
-        let wanted = json!({ "price_amount": 100, "price_currency": "usd", "pay_currency": "eth" });
+        // Above the minimum of coins of Ethereum.
+        let wanted = json!({ "price_amount": 500, "price_currency": "usd", "pay_currency": "eth" });
         let wanted = wanted.to_string();
         let post =
             ["--header", &key, "--header", "content-type: application/json", "--data", &wanted];

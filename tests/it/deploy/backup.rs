@@ -1,7 +1,11 @@
 //! `deploy/backup.sh`: what it writes can be restored, what was damaged is refused, and the gateway
 //! notices every restore.
 
-use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt,
+    path::{Path, PathBuf},
+};
 
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
@@ -45,16 +49,30 @@ async fn returns(url: &str) -> i32 {
     ask(url, "select returns from database_identity").await
 }
 
+/// Everything in a folder of backups but the lock, which stays.
+fn names(folder: &str) -> Vec<String> {
+    let files = fs::read_dir(folder).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<_> = names.filter(|name| name != ".backup.lock").collect();
+    names.sort();
+    names
+}
+
+/// A program of this text in `folder`, which has to come first in `PATH` to be found.
+fn fake(folder: &str, program: &str, text: &str) -> PathBuf {
+    let path = Path::new(folder).join(program);
+    fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
 /// A backup of this kind, and the words of the script.
 fn made(server: &PrivatePostgres, kind: &str, url: &str, more: &[&str], folder: &str) -> String {
     let arguments = [&[kind, "--to", folder][..], more].concat();
     let home = server.folder().join("gnupg").display().to_string();
     let ran = server.backup(&arguments, &[("DATABASE_URL", url), ("GNUPGHOME", &home)]);
     assert_eq!(ran.code, 0, "{ran:?}");
-    let names =
-        fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<_> = names.collect();
-    names.sort();
+    let names = names(folder);
     let [file, sum] = &names[..] else { panic!("{names:?}") };
     assert_eq!(sum, &format!("{file}.sha256"));
     assert!(ran.stderr.contains("not in it: master key, seeds"), "{ran:?}");
@@ -123,7 +141,11 @@ async fn a_base_backup_with_its_log_restores_the_last_commit_and_is_noticed() {
     assert!(receiver.output().contains("max_slot_wal_keep_size"), "{}", receiver.said());
     let backup = made(&server, "base", &url, &["--unencrypted"], &folder);
     let moment: String = ask(&url, "select clock_timestamp()::text").await;
-    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    let is_over = format!("select clock_timestamp() > '{moment}'");
+    within(LIMIT, "the moment is over", async || {
+        if ask::<bool>(&url, &is_over).await { Ok(()) } else { Err(moment.clone()) }
+    })
+    .await;
     add_merchant(&url).await;
     let position: String = ask(&url, "select pg_current_wal_flush_lsn()::text").await;
     let has_it = format!(
@@ -196,7 +218,7 @@ async fn nothing_is_overwritten_and_what_is_damaged_or_unclear_is_refused() {
     refused(&server, &["dump", "--to", &folder, "--unencrypted"], "", "which database?");
     refused(&server, &["back", "--to", &folder], &url, "backup.sh restore FILE");
     refused(&server, &["restore", "notes.txt"], &url, "cannot be read");
-    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "something is left of what was refused");
+    assert_eq!(names(&folder), [""; 0], "something is left of what was refused");
 
     let dump = made(&server, "dump", &url, &["--unencrypted"], &folder);
     let mut bytes = fs::read(&dump).unwrap();
@@ -229,13 +251,104 @@ async fn a_backup_that_breaks_off_leaves_nothing_behind() {
     let (programs, folder) = (server.make_folder("programs"), server.make_folder("kept"));
     let path = format!("{programs}:{}", std::env::var("PATH").unwrap());
     for (kind, program) in [("base", "tar"), ("base", "gzip"), ("dump", "cat")] {
-        let broken = Path::new(&programs).join(program);
-        fs::write(&broken, "#!/bin/sh\nhead -c 5000 /dev/urandom\nexit 1\n").unwrap();
-        fs::set_permissions(&broken, fs::Permissions::from_mode(0o755)).unwrap();
+        let broken = fake(&programs, program, "head -c 5000 /dev/urandom\nexit 1");
         let arguments = [kind, "--to", &folder, "--unencrypted"];
         let ran = server.backup(&arguments, &[("DATABASE_URL", &url), ("PATH", &path)]);
         assert!(ran.code != 0 && ran.stderr.contains("nothing was kept"), "{program}: {ran:?}");
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "{program} left something");
+        assert_eq!(names(&folder), [""; 0], "{program} left something");
         fs::remove_file(&broken).unwrap();
     }
+}
+
+/// `kill -9` lets a script clean nothing up, and what it leaves may not be encrypted yet.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_backup_is_removed_by_the_next_one_and_by_none_while_its_programs_run() {
+    let server = fresh_postgres().await;
+    let url = server.create_database().await;
+    let (programs, folder) = (server.make_folder("programs"), server.make_folder("kept"));
+    let path = format!("{programs}:{}", std::env::var("PATH").unwrap());
+    let pid = server.make_folder("pid") + "/cat";
+    let kills = format!("echo $$ >{pid}\nkill -9 $PPID\nexec sleep 60 >/dev/null 2>&1");
+    let broken = fake(&programs, "cat", &kills);
+    let arguments = ["dump", "--to", &folder, "--unencrypted"];
+    let ran = server.backup(&arguments, &[("DATABASE_URL", &url), ("PATH", &path)]);
+    assert_eq!(ran.code, 128 + 9, "{ran:?}");
+    let found = names(&folder);
+    let [left] = &found[..] else { panic!("{found:?}") };
+    assert!(Path::new(&folder).join(left).join("dump").exists(), "{left}");
+    fs::remove_file(broken).unwrap();
+
+    refused(&server, &arguments, &url, "another backup is being written");
+    assert_eq!(names(&folder), std::slice::from_ref(left));
+    let pid = fs::read_to_string(pid).unwrap();
+    server.run_as_its_user("kill", &["-9", pid.trim()], &[]);
+    // One that a run of an earlier release may still be writing, and one that it left days ago.
+    for (name, age) in [(".unfinished.aaaaaa", "now"), (".unfinished.bbbbbb", "2 days ago")] {
+        let path = format!("{folder}/{name}");
+        server.run_as_its_user("mkdir", &[&path], &[]);
+        server.run_as_its_user("touch", &["-d", age, &path], &[]);
+    }
+    let (ran, _) = within(LIMIT, "the killed run's programs are gone", async || {
+        let ran = server.backup(&arguments, &[("DATABASE_URL", &url)]);
+        if ran.code == 0 { Ok(ran) } else { Err(format!("{ran:?}")) }
+    })
+    .await;
+    assert!(ran.stderr.contains(&format!("removed {folder}/{left}")), "{ran:?}");
+    let names = names(&folder);
+    assert_eq!((names.len(), names[0].as_str()), (3, ".unfinished.aaaaaa"), "{names:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_never_stands_beside_a_foreign_checksum() {
+    let server = fresh_postgres().await;
+    let url = server.create_database().await;
+    let (programs, folder) = (server.make_folder("programs"), server.make_folder("kept"));
+    let path = format!("{programs}:{}", std::env::var("PATH").unwrap());
+    fake(&programs, "date", "echo 20260101T000000Z");
+    let file = "gateway-dump-20260101T000000Z.pgdump";
+    let sum = format!("{file}.sha256");
+    let arguments = ["dump", "--to", &folder, "--unencrypted"];
+    // There from the beginning, and while the backup is made.
+    for name in [file, &sum] {
+        let foreign = Path::new(&folder).join(name);
+        fs::write(&foreign, "foreign").unwrap();
+        let early = server.backup(&arguments, &[("DATABASE_URL", &url), ("PATH", &path)]);
+        fs::remove_file(&foreign).unwrap();
+        let appears = format!("echo foreign >{}\nexec /bin/sync \"$@\"", foreign.display());
+        let late = fake(&programs, "sync", &appears);
+        let ran = server.backup(&arguments, &[("DATABASE_URL", &url), ("PATH", &path)]);
+        for ran in [early, ran] {
+            let words = format!("{name} is there already");
+            assert!(ran.code != 0 && ran.stderr.contains(&words), "{ran:?}");
+        }
+        assert_eq!(names(&folder), [name]);
+        assert_eq!(fs::read_to_string(&foreign).unwrap(), "foreign\n");
+        fs::remove_file(foreign).unwrap();
+        fs::remove_file(late).unwrap();
+    }
+}
+
+/// Success is said only of what outlives a power cut: the files, and then the folder's names.
+#[tokio::test(flavor = "multi_thread")]
+async fn files_and_folder_are_on_the_disk_before_success_is_told() {
+    let server = fresh_postgres().await;
+    let url = server.create_database().await;
+    let (programs, folder) = (server.make_folder("programs"), server.make_folder("kept"));
+    let path = format!("{programs}:{}", std::env::var("PATH").unwrap());
+    let arguments = ["dump", "--to", &folder, "--unencrypted"];
+    let environment = [("DATABASE_URL", url.as_str()), ("PATH", path.as_str())];
+    fake(&programs, "sync", "exit 1");
+    let ran = server.backup(&arguments, &environment);
+    assert!(ran.code != 0 && ran.stderr.contains("nothing was kept"), "{ran:?}");
+    assert_eq!(names(&folder), [""; 0]);
+
+    let log = server.make_folder("log") + "/synced";
+    fake(&programs, "sync", &format!("echo \"$(ls {folder} | wc -l) $*\" >>{log}"));
+    let ran = server.backup(&arguments, &environment);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let synced = fs::read_to_string(log).unwrap();
+    let lines: Vec<_> = synced.lines().collect();
+    let [files, names] = &lines[..] else { panic!("{synced}") };
+    assert!(files.starts_with("0 ") && files.contains(".pgdump ") && files.ends_with("/sum"));
+    assert_eq!(*names, format!("2 -- {folder}"));
 }

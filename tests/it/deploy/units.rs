@@ -56,7 +56,7 @@ fn machine(scratch: &Scratch) -> PathBuf {
 /// Every service as it is started: each role has one.
 fn services() -> Vec<String> {
     let roles = Role::ALL.iter().map(|role| format!("gateway-worker@{role}.service"));
-    let others = ["gateway-api", "gateway-dashboard", "gateway-setup"];
+    let others = ["gateway-api", "gateway-api-second", "gateway-dashboard", "gateway-setup"];
     roles.chain(others.map(|name| format!("{name}.service"))).collect()
 }
 
@@ -99,11 +99,66 @@ fn systemd_finds_every_service_closed_but_for_the_network() {
 /// The sections of a unit and of its drop-ins, as lines.
 fn lines(unit: &str) -> Vec<String> {
     let template = if unit.contains('@') { "gateway-worker@.service" } else { unit };
-    let own = root().join("deploy/systemd").join(format!("{unit}.d/secrets.conf"));
+    let own = root().join("deploy/systemd").join(format!("{unit}.d"));
     let mut text = read(&format!("deploy/systemd/{template}"));
     text += &read("deploy/systemd/gateway-.service.d/common.conf");
-    text += &fs::read_to_string(own).unwrap_or_default();
+    for name in ["metrics.conf", "secrets.conf"] {
+        text += &fs::read_to_string(own.join(name)).unwrap_or_default();
+    }
     text.lines().map(ToOwned::to_owned).collect()
+}
+
+/// Variables that a service's unit sets.
+fn variables(unit: &str) -> Vec<(String, String)> {
+    let lines = lines(unit);
+    let set = lines.iter().filter_map(|line| line.strip_prefix("Environment="));
+    let pairs = set.flat_map(str::split_whitespace).map(|pair| pair.split_once('=').unwrap());
+    pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// All of them run on one machine: a second one at an address would end at once, again and again.
+#[test]
+fn no_two_services_listen_at_one_address() {
+    let mut listening = BTreeSet::new();
+    for unit in services().into_iter().filter(|unit| unit != "gateway-setup.service") {
+        let given = variables(&unit);
+        let listens = |(name, _): &&(String, String)| name.ends_with("LISTEN");
+        let own: Vec<_> =
+            given.iter().filter(listens).map(|(_, address)| address.clone()).collect();
+        // Those of default.toml.
+        let own = match unit.as_str() {
+            "gateway-api.service" => ["8080", "8081", "9080"].map(at).to_vec(),
+            "gateway-dashboard.service" => ["8082", "9082"].map(at).to_vec(),
+            _ => own,
+        };
+        assert!(!own.is_empty(), "{unit} has the default address, which another has too");
+        for address in own {
+            assert!(listening.insert(address.clone()), "{unit} is the second at {address}");
+        }
+    }
+}
+
+fn at(port: &str) -> String {
+    format!("127.0.0.1:{port}")
+}
+
+/// systemd starts no service that lacks a file, and does not say which.
+#[test]
+fn the_page_makes_every_file_that_a_service_loads() {
+    let page = read("docs/containers.md");
+    let block = page.split("\ncd /etc/gateway/secrets\n").nth(1).unwrap();
+    let block = block.split("\n```\n").next().unwrap();
+    let looped = ["APPLICATION", "OPERATOR", "TOPOLOGY"];
+    let looped = looped.map(|user| format!("GATEWAY_BROKER__{user}_PASSWORD"));
+    let words: BTreeSet<_> = block.split([' ', '\n']).map(|word| word.trim_matches('>')).collect();
+    for unit in services() {
+        for line in lines(&unit) {
+            let Some(credential) = line.strip_prefix("LoadCredential=") else { continue };
+            let (name, _) = credential.split_once(':').unwrap();
+            let is_made = words.contains(name) || looped.iter().any(|one| one == name);
+            assert!(is_made, "the page makes no {name}, which {unit} loads");
+        }
+    }
 }
 
 #[test]
@@ -121,6 +176,7 @@ fn every_service_gets_the_secrets_of_its_role_from_files_of_root() {
         let name = unit.trim_end_matches(".service").rsplit(['@']).next().unwrap();
         let name = match name.strip_prefix("gateway-").unwrap_or(name) {
             "setup" => "migrate",
+            "api-second" => "api",
             name => name,
         };
         let secrets = compose["services"][name]["secrets"].as_array().unwrap();
@@ -133,9 +189,9 @@ fn every_service_gets_the_secrets_of_its_role_from_files_of_root() {
 fn the_units_set_nothing_that_a_program_would_refuse() {
     let example = read("deploy/systemd/environment.example");
     let mut pairs: Vec<_> = example.lines().filter(|line| !line.starts_with('#')).collect();
-    let units: Vec<_> = services().iter().flat_map(|unit| lines(unit)).collect();
-    let set = units.iter().filter_map(|line| line.strip_prefix("Environment="));
-    pairs.extend(set.flat_map(str::split_whitespace));
+    let set: Vec<_> = services().iter().flat_map(|unit| variables(unit)).collect();
+    let set: Vec<_> = set.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    pairs.extend(set.iter().map(String::as_str));
     assert!(pairs.len() > 12, "{pairs:?}");
     for pair in pairs {
         let (name, value) = pair.split_once('=').unwrap();

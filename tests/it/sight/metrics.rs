@@ -25,12 +25,14 @@ use super::{alerts, dashboards, prometheus::Prometheus};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Metrics that appear only with events that do not occur in calm: a failing provider has a name
 /// only then, and no mail is sent before an operator names a relay (`it::mail::killed` looks at
-/// that one). And pools and programs that pay belong to networks that these programs do not follow.
-const RARE: [&str; 16] = [
+/// that one). And nodes, pools and programs that pay belong to networks that these programs do not
+/// follow.
+const RARE: [&str; 17] = [
     "rate_provider_failures_total",
     "payout_webhook_attempt_seconds",
     "mail_attempt_seconds",
     "payout_gas_transfers",
+    "chain_node_calls_total",
     "chain_node_faults_total",
     "address_pool_free",
     "address_pool_low",

@@ -2,7 +2,10 @@
 
 use std::{
     fs,
-    os::unix::{fs::PermissionsExt, process::CommandExt},
+    os::unix::{
+        fs::PermissionsExt,
+        process::{CommandExt, ExitStatusExt},
+    },
     path::{Path, PathBuf},
     process::Command,
     time::Duration,
@@ -268,7 +271,12 @@ impl PrivatePostgres {
         }
         let output = command.output().unwrap();
         Ran {
-            code: output.status.code().unwrap(),
+            // Of a program that was killed, as a shell tells it.
+            code: output
+                .status
+                .code()
+                .or(output.status.signal().map(|signal| 128 + signal))
+                .unwrap(),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         }

@@ -3,6 +3,7 @@
 
 use std::{net::SocketAddr, panic::AssertUnwindSafe, sync::Arc};
 
+use axum::Router;
 use futures_util::FutureExt;
 use gateway::{
     app::{Gateway, merchant::manage::NewMerchant},
@@ -207,19 +208,29 @@ impl Stack {
 
     /// The same, with a configuration that no file could give a stack on this machine.
     pub async fn replica_of(&self, change: impl FnOnce(&mut Config)) -> SocketAddr {
-        let mut config = Config::from_toml(&self.config).unwrap();
-        change(&mut config);
-        self.serve_api(Arc::new(Gateway::unchecked(config).unwrap()), Limits::default()).await
+        let router = gateway_api::api_router(self.changed("", change));
+        self.serve(router, Limits::default()).await
+    }
+
+    /// Such a checkout, with `toml` on top.
+    pub async fn checkout_of(&self, toml: &str, change: impl FnOnce(&mut Config)) -> SocketAddr {
+        let router = gateway_api::checkout_router(self.changed(toml, change));
+        self.serve(router, Limits::default()).await
     }
 
     pub async fn replica_within(&self, limits: Limits, toml: &str) -> SocketAddr {
-        self.serve_api(self.sibling(toml), limits).await
+        self.serve(gateway_api::api_router(self.sibling(toml)), limits).await
     }
 
-    async fn serve_api(&self, gateway: Arc<Gateway>, limits: Limits) -> SocketAddr {
+    fn changed(&self, toml: &str, change: impl FnOnce(&mut Config)) -> Arc<Gateway> {
+        let mut config = Config::from_toml(&format!("{}\n{toml}", self.config)).unwrap();
+        change(&mut config);
+        Arc::new(Gateway::unchecked(config).unwrap())
+    }
+
+    async fn serve(&self, router: Router, limits: Limits) -> SocketAddr {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let router = gateway_api::api_router(gateway);
         tokio::spawn(serve::serve(listener, router, limits, self.stop.clone()));
         address
     }
