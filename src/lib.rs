@@ -3,7 +3,7 @@
 //! Imports point only downward in this list; `tests/it/tidy` checks this.
 //!
 //! - [`money`]: exact amounts; `vocabulary`: closed sets of texts. [`asset`]: networks, currencies,
-//!   addresses.
+//!   addresses. [`locale`]: languages, and how each writes figures and dates.
 //! - `account`: accounts of the dashboard. [`merchant`], [`ledger`], [`deposit`], [`invoice`],
 //!   [`subscription`], [`link`], [`till`], [`payout`], [`nc_payout`], [`x402`], [`sweep`],
 //!   [`legacy`], [`webhook`], [`accounting`], [`mail`]: the rules. They build with
@@ -21,6 +21,7 @@ pub mod invoice;
 pub mod ledger;
 pub mod legacy;
 pub mod link;
+pub mod locale;
 pub mod mail;
 pub mod merchant;
 pub mod money;

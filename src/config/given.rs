@@ -9,7 +9,7 @@ use std::{
 
 use config::{Map, Value, ValueKind};
 
-use super::{Config, secret_files::SecretFiles, table};
+use super::{Config, Treasury, secret_files::SecretFiles, table};
 use crate::asset::{Family, Network};
 
 /// Variables that begin as ours do and are no settings: of the programs' logs and command line, of
@@ -222,6 +222,11 @@ fn because(key: &str) -> Option<String> {
     if let Some(family) = key.strip_prefix("addresses.expected_first_address.") {
         let families = Family::ALL.map(Family::name).join(", ");
         return Some(format!("addresses.expected_first_address.{family}: families are {families}"));
+    }
+    if let Some(network) = key.strip_prefix("treasury.token_fee_max.") {
+        let networks: Vec<_> = Treasury::of_tokens().collect();
+        let networks = networks.join(", ");
+        return Some(format!("treasury.token_fee_max.{network}: networks are {networks}"));
     }
     let (name, _) = key.strip_prefix("chains.")?.split_once('.')?;
     let is_unknown = name.parse::<Network>().is_err();

@@ -100,10 +100,7 @@ impl Config {
         section!(rows, "reconciliation.", reconciliation => Reconciliation {
             addresses_per_minute, scan_minutes, deficits,
         });
-        section!(rows, "treasury.", treasury => Treasury {
-            fee_percent_max, gas_payer, bitcoin, litecoin, dogecoin, ethereum, polygon, bsc,
-            arbitrum, optimism, base, avalanche,
-        });
+        of_treasury(&mut rows, treasury);
         of_addresses(&mut rows, addresses);
         rows
     }
@@ -231,6 +228,30 @@ fn of_x402(rows: &mut Vec<Row>, x402: &X402) {
         let key = format!("x402.minimum_usd.{network}");
         let value = entry(minimum_usd, network.name());
         rows.push(Row { key, value, is_secret: false });
+    }
+}
+
+fn of_treasury(rows: &mut Vec<Row>, treasury: &Treasury) {
+    let Treasury {
+        bitcoin,
+        litecoin,
+        dogecoin,
+        ethereum,
+        polygon,
+        bsc,
+        arbitrum,
+        optimism,
+        base,
+        avalanche,
+        gas_payer,
+        fee_percent_max,
+        token_fee_max,
+    } = treasury;
+    rows!(rows, "treasury.", bitcoin, litecoin, dogecoin, ethereum, polygon, bsc, arbitrum);
+    rows!(rows, "treasury.", optimism, base, avalanche, gas_payer, fee_percent_max);
+    for network in Treasury::of_tokens() {
+        let key = format!("treasury.token_fee_max.{network}");
+        rows.push(Row { key, value: entry(token_fee_max, network), is_secret: false });
     }
 }
 

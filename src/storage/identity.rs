@@ -9,6 +9,7 @@
 //!
 //! A snapshot of the disk shows none of the marks; whoever restores one says so (`restored`).
 
+use chrono::{DateTime, Utc};
 use sqlx::Connection;
 
 use super::{PgConnection, StorageError, alerts, payouts::safety};
@@ -95,6 +96,15 @@ pub(super) async fn restored(connection: &mut PgConnection) -> Result<bool, Stor
     }
     make_safe(connection, &found).await?;
     Ok(true)
+}
+
+/// When the last loss of commits was noticed; none if there never was one. A hand-over since then
+/// counts as one.
+pub async fn restored_at(
+    connection: &mut PgConnection,
+) -> Result<Option<DateTime<Utc>>, StorageError> {
+    let at = sqlx::query_scalar!("select updated_at from database_identity where returns > 0");
+    Ok(at.fetch_optional(connection).await?)
 }
 
 async fn look(connection: &mut PgConnection) -> Result<Found, StorageError> {

@@ -129,8 +129,8 @@ async fn is_shared(options: &PgConnectOptions) -> Result<bool, StorageError> {
             break false;
         }
     };
-    busy.push(first);
     leave(busy).await;
+    let _: Result<_, sqlx::Error> = first.close().await;
     Ok(shared)
 }
 
@@ -153,8 +153,8 @@ async fn keeps_statements(options: &PgConnectOptions) -> Result<bool, StorageErr
         }
         busy.push(occupy(options).await?.0);
     };
-    busy.push(first);
     leave(busy).await;
+    let _: Result<_, sqlx::Error> = first.close().await;
     Ok(kept)
 }
 
@@ -187,7 +187,8 @@ async fn lead_to_one_database(
     )
     .fetch_one(&mut other)
     .await?;
-    leave(vec![holder, other]).await;
+    leave(vec![holder]).await;
+    let _: Result<_, sqlx::Error> = other.close().await;
     Ok(seen)
 }
 
@@ -215,6 +216,7 @@ async fn unlimited(options: &PgConnectOptions) -> Result<Vec<String>, StorageErr
     Ok(names)
 }
 
+/// Ends connections that are inside a transaction. Others would be warned that they are in none.
 async fn leave(connections: Vec<PgConnection>) {
     for mut connection in connections {
         // The result is known; what is open ends with its connection.

@@ -11,7 +11,7 @@ use gateway::{
     },
     invoice::{PaymentId, payment::Payment},
     storage::{
-        access,
+        PgConnection, access,
         addresses::NewAddress,
         creation::{self, Opening},
         invoices::{self, Invoice},
@@ -33,12 +33,15 @@ const PER_MERCHANT: usize = 50;
 const MERCHANTS: usize = 60;
 pub const ORDERS: usize = MERCHANTS * PER_MERCHANT;
 const NAME: &str = "create: POST /v1/payment, 64 connections";
+const SHARED: &str = "create: the same statements, eight invoices in each transaction";
+/// Invoices of one transaction, were creations to share it.
+const TOGETHER: usize = 8;
 
 pub async fn run(report: &mut Report) {
-    if !report.wants(NAME) {
+    if ![NAME, SHARED].into_iter().any(|name| report.wants(name)) {
         return;
     }
-    let mut rounds = Rounds::default();
+    let (mut rounds, mut shared) = (Rounds::default(), Rounds::default());
     let count = report.rounds;
     // The loop has a separate database: its rows must not be relayed by the API beside it.
     with_world(&[], |world| async move {
@@ -51,10 +54,13 @@ pub async fn run(report: &mut Report) {
             bare(&apart, &template).await;
             for _ in 0..count {
                 world.refresh_rates().await;
-                rounds.add(through_the_api(&world).await, bare(&apart, &template).await);
+                let one_by_one = bare(&apart, &template).await;
+                rounds.add(through_the_api(&world).await, one_by_one);
+                shared.add(together(&apart, &template).await, one_by_one);
             }
             let limit = "the same statements committed by a bare loop";
             report.ratio(NAME, "/s", limit, Goal::AtLeast(0.6), rounds);
+            report.ratio(SHARED, "/s", limit, Goal::AtLeast(1.4), shared);
         })
         .await;
     })
@@ -115,17 +121,52 @@ async fn bare(world: &World, template: &Arc<Invoice>) -> f64 {
     .await
 }
 
+/// The most that creations could gain by sharing commits alone: no request, no answer, and none
+/// waits for the others of its transaction.
+async fn together(world: &World, template: &Arc<Invoice>) -> f64 {
+    let merchants = Arc::new(world.merchants(MERCHANTS).await);
+    let (gateway, template) = (world.gateway.clone(), template.clone());
+    let batches = per_second(ORDERS / TOGETHER, CONNECTIONS / TOGETHER, move |batch| {
+        let (gateway, merchants, template) = (gateway.clone(), merchants.clone(), template.clone());
+        async move {
+            let first = batch * TOGETHER;
+            let mut numbers: Vec<_> = (first..first + TOGETHER).map(|n| n % MERCHANTS).collect();
+            // Every transaction locks its merchants in the same order.
+            numbers.sort_unstable();
+            let mut callers = Vec::new();
+            for number in numbers {
+                callers.push(admit(&gateway, &merchants[number]).await);
+            }
+            let mut tx = gateway.db.begin().await.unwrap();
+            for caller in &callers {
+                write(&mut tx, caller, &template).await;
+            }
+            tx.commit().await.unwrap();
+        }
+    });
+    batches.await * TOGETHER as f64
+}
+
 async fn create(gateway: &Gateway, merchant: &NewMerchant, template: &Invoice) {
+    let caller = admit(gateway, merchant).await;
+    let mut tx = gateway.db.begin().await.unwrap();
+    write(&mut tx, &caller, template).await;
+    tx.commit().await.unwrap();
+}
+
+async fn admit(gateway: &Gateway, merchant: &NewMerchant) -> access::Caller {
     let mut connection = gateway.db.connection().await.unwrap();
     let key = merchant.api_key.sha256();
     let caller = access::admit_merchant(&mut connection, &key).await.unwrap().unwrap();
     assert!(caller.admitted);
-    drop(connection);
-    let mut tx = gateway.db.begin().await.unwrap();
-    merchants::lock_for_creation(&mut tx, caller.merchant_id).await.unwrap();
+    caller
+}
+
+async fn write(tx: &mut PgConnection, caller: &access::Caller, template: &Invoice) {
+    merchants::lock_for_creation(tx, caller.merchant_id).await.unwrap();
     let quota = i64::from(caller.open_invoices_max);
     let family = Family::Evm;
-    let facts = creation::facts(&mut tx, caller.merchant_id, quota, Some(family)).await.unwrap();
+    let facts = creation::facts(tx, caller.merchant_id, quota, Some(family)).await.unwrap();
     let derivation_index = facts.index.unwrap();
     let text = format!("0x{}", hex::encode(rand::random::<[u8; 20]>()));
     let match_key = address::match_key(family, &text);
@@ -148,6 +189,5 @@ async fn create(gateway: &Gateway, merchant: &NewMerchant, template: &Invoice) {
         route: Route::InvoiceCreated.as_str(),
         message: &message,
     };
-    creation::open(&mut tx, &opening).await.unwrap();
-    tx.commit().await.unwrap();
+    creation::open(tx, &opening).await.unwrap();
 }

@@ -21,7 +21,7 @@ use crate::{
         route::{DeadLetterQueue, Route, WorkQueue},
     },
     storage::{
-        StorageError,
+        StorageError, deferred_deliveries,
         deliveries::{self, ChannelRoutes, DeadFilter, LostAfter},
         deposits, merchant_hours,
         retention::{self, Expiring},
@@ -58,10 +58,12 @@ pub enum SweepError {
     Topology(#[from] TopologyError),
 }
 
-/// Result of a sweep; all zero in normal operation.
+/// Result of a sweep. What it found again is all zero in normal operation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Swept {
     pub deliveries_rearmed: u64,
+    /// Nothing was lost with these: a slow receiver's burst waits that long as well.
+    pub deferred_resumed: u64,
     pub deposits_reminded: u64,
     pub dead_letters_parked: u64,
     pub topology_repaired: bool,
@@ -142,6 +144,8 @@ impl Gateway {
         let mut connection = self.db.connection().await?;
         swept.deliveries_rearmed =
             deliveries::rearm_overdue(&mut connection, WORK, lost_after, BATCH).await?;
+        swept.deferred_resumed =
+            deferred_deliveries::resume_forgotten(&mut connection, BATCH).await?;
         let route = Route::Deposit.as_str();
         swept.deposits_reminded =
             deposits::remind_unsettled(&mut connection, route, LOST_AFTER_SECONDS, BATCH).await?;

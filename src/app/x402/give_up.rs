@@ -224,7 +224,7 @@ fn growth(
 ) -> Result<Option<BaseUnits>, ChainError> {
     match told {
         Ok((before, after)) => Ok(Some(after.remaining_after(before))),
-        Err(ChainError::Refused { .. }) => Ok(None),
+        Err(error) if error.lacks_state() => Ok(None),
         Err(error) => Err(error),
     }
 }
@@ -249,15 +249,28 @@ mod tests {
         let units = BaseUnits::new;
         assert_eq!(growth(Ok((units(3), units(10)))).unwrap(), Some(units(7)));
         assert_eq!(growth(Ok((units(10), units(3)))).unwrap(), Some(units(0)));
-        let reason = || "missing trie node".to_owned();
-        let refused = ChainError::Refused {
+        let refused = |code, reason: &str| ChainError::Refused {
             network: NETWORK,
             method: "eth_call",
-            code: -32000,
-            reason: reason(),
+            code,
+            reason: reason.to_owned(),
         };
-        assert_eq!(growth(Err(refused)).unwrap(), None);
+        for gone in [
+            refused(-32000, "missing trie node c6ebfa (path ) state 0xc6ebfa is not available"),
+            refused(-32000, "required historical state unavailable (reexec=128)"),
+            refused(-32603, "State at block #11052984 is pruned"),
+            refused(-32000, "No state available for block 0x992eac"),
+            refused(4444, "pruned history unavailable"),
+            refused(-32000, "old data not available due to pruning: requested block 6134861"),
+        ] {
+            assert_eq!(growth(Err(gone)).unwrap(), None);
+        }
+        let reason = || "missing trie node".to_owned();
         for silent in [
+            refused(-32603, "Internal error"),
+            refused(-32000, "execution timeout"),
+            refused(-32005, "limit exceeded"),
+            refused(-32000, "header not found"),
             ChainError::Unreachable { network: NETWORK, reason: reason() },
             ChainError::RateLimited { network: NETWORK },
             ChainError::Malformed { network: NETWORK, method: "eth_call", reason: reason() },

@@ -200,7 +200,8 @@ fn listed(found: &[Difference], not_asked: &[(Network, &str)]) -> Answer {
         networks => format!("\nNot asked for balances: {}", with_reasons(networks)),
     };
     if found.is_empty() {
-        let text = "Every compared address holds what the rows say.";
+        let text =
+            "Every compared address holds what the rows say. The role sweeper compares them.";
         return Answer::new(json, format!("{text}{not_asked}"));
     }
     let rows: Vec<_> = found

@@ -41,8 +41,8 @@ pub struct OpenSettlement {
     pub answered_hash: Option<String>,
     /// Seconds since a node last took it; `None` if none did since it was signed last.
     pub sent_for_seconds: Option<i64>,
-    /// Payments of its payer that cost gas and moved nothing: final ones of the last hour, and those
-    /// whose block is not final yet.
+    /// Payments of its payer that cost gas and moved nothing: final ones of the last hour, and
+    /// those whose block is not final yet.
     pub payer_reverted: i64,
     /// Seconds since it was stored.
     pub known_for_seconds: i64,
@@ -66,6 +66,7 @@ pub struct Version {
 /// holds, and as many of those that wait for their confirmations, so that a long wait of these
 /// keeps nobody else's from being signed. Indices: `x402_settlement_open`,
 /// `x402_settlement_reverted`, `x402_settlement_unanswered`.
+#[expect(clippy::too_many_lines, reason = "one statement and its columns")]
 pub async fn open(
     connection: &mut PgConnection,
     network: Network,

@@ -80,8 +80,8 @@ pub struct Found {
     pub now: u64,
     pub recipient: Option<Recipient>,
     pub known: Option<Known>,
-    /// Payments of the payer that cost gas and moved nothing: final ones of the last hour, and those
-    /// whose block is not final yet.
+    /// Payments of the payer that cost gas and moved nothing: final ones of the last hour, and
+    /// those whose block is not final yet.
     pub reverted: i64,
 }
 

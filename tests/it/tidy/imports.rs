@@ -11,7 +11,8 @@ use super::{
 const LAYERS: &[&[&str]] = &[
     &["money", "vocabulary"],
     &["asset"],
-    &["account", "merchant", "ledger", "deposit"],
+    // Above currencies: a price has the decimal places of its own.
+    &["account", "merchant", "ledger", "deposit", "locale"],
     &["invoice"],
     // Above invoices: an id is made as an invoice's is. A link has the period of its subscriptions.
     &["subscription"],

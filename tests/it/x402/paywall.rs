@@ -147,7 +147,7 @@ async fn an_invoice_keeps_its_currency_while_a_program_s_payment_is_under_way() 
         let draft = scene.merchant.client.post("/v1/payment", &body).await.json();
         let id = draft["payment_id"].as_str().unwrap().to_owned();
         let gateway = &scene.stack.gateway;
-        gateway.select_currency(&id, "usdc@polygon").await.unwrap();
+        gateway.select_currency(&id, "usdcmatic@polygon").await.unwrap();
         let status = gateway.buyer_status(&id).await.unwrap().unwrap();
         assert!(status.changeable && status.cancellable);
 
@@ -158,7 +158,7 @@ async fn an_invoice_keeps_its_currency_while_a_program_s_payment_is_under_way() 
         let client = program(&scene, &payer, &accepts, 1).await;
         // No block comes, so the answer runs out of time.
         assert_eq!(client.get(&path).await.status, 402);
-        let changed = gateway.change_currency(&id, "usdc@polygon", "usdt@polygon").await;
+        let changed = gateway.change_currency(&id, "usdcmatic@polygon", "usdtmatic@polygon").await;
         assert!(matches!(changed, Err(SelectError::Refused(Refusal::DepositSeen))), "{changed:?}");
         let cancelled = gateway.cancel_invoice(&id).await;
         assert!(
@@ -183,7 +183,7 @@ async fn a_payment_of_a_currency_that_was_changed_is_refused() {
         let draft = scene.merchant.client.post("/v1/payment", &body).await.json();
         let id = draft["payment_id"].as_str().unwrap().to_owned();
         let gateway = &scene.stack.gateway;
-        gateway.select_currency(&id, "usdc@polygon").await.unwrap();
+        gateway.select_currency(&id, "usdcmatic@polygon").await.unwrap();
         let path = format!("/v1/x402/pay/{id}");
         let asked = scene.stack.anybody().get(&path).await;
         let accepts = decoded(asked.header("payment-required"))["accepts"][0].clone();
@@ -192,7 +192,7 @@ async fn a_payment_of_a_currency_that_was_changed_is_refused() {
         // The row is held as a change of the currency holds it, until the check is over.
         let mut buyer = scene.stack.database.connect().await;
         let mut changing = sqlx::Connection::begin(&mut buyer).await.unwrap();
-        let held = "update invoice set token_id = 'usdt@polygon' where payment_id = $1";
+        let held = "update invoice set token_id = 'usdtmatic@polygon' where payment_id = $1";
         sqlx::query(held).bind(&id).execute(&mut *changing).await.unwrap();
         let settling = scene.merchant.client.post("/v1/x402/settle", &request);
         let change = async {
