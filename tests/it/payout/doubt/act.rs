@@ -87,6 +87,7 @@ impl Act {
             gas_nonce: u64::try_from(scene.number(nonces).await).unwrap(),
             refusing: self.refusing.clone(),
             turning: self.turning.clone(),
+            began_at: None,
         };
         scene.fake.begin(self.seed, cast, balances);
     }

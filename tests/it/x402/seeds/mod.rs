@@ -45,7 +45,7 @@ const LYING_STEPS: u32 = 40;
 /// Rounds without lies, of some steps each, by which everything must have ended.
 const ROUNDS: u32 = 40;
 const STEPS_OF_ROUND: u32 = 10;
-/// Blocks that one reorg replaces at most, more than are needed for finality.
+/// Blocks that one reorg replaces at most, counted from the newest final settlement downward.
 const DEPTH_MAX: usize = 8;
 /// Seeds after which prices must be refreshed.
 const SEEDS_PER_PRICE: usize = 20;
@@ -109,11 +109,17 @@ impl Scene {
         let lane = Lane::open(&settings(fake.url())).await;
         let gateway = &lane.gateway;
         let wallet = GasWallet::open(gateway).unwrap();
+        let url = gateway.config.database_url.expose_secret();
+        let mut connection = PgConnection::connect(url).await.unwrap();
+        let now = sqlx::query_scalar::<_, i64>("select extract(epoch from now())::bigint");
+        let now = now.fetch_one(&mut connection).await.unwrap();
         let cast = Cast {
             chain_id: CHAIN_ID,
             required: REQUIRED,
             token: USDC.to_owned(),
             gas_wallet: wallet.address().to_owned(),
+            // Nobody is asked to accept a transfer of before its address was given out.
+            began_at: Some(now.try_into().unwrap()),
             ..Cast::default()
         };
         fake.begin(0, cast, [(wallet.address().to_owned(), COINS)].into());
@@ -124,8 +130,6 @@ impl Scene {
         let merchant_id = gateway.create_merchant("Seller", told()).await.unwrap().id;
         let accepts = resource(gateway, merchant_id).await;
         let follower = follower_of(gateway, gateway.config.chain(NETWORK)).unwrap().unwrap();
-        let url = gateway.config.database_url.expose_secret();
-        let connection = PgConnection::connect(url).await.unwrap();
         let (paid, tally) = (0, Tally::default());
         let mut hands =
             Hands { connection, fake, follower, wallet, merchant_id, accepts, paid, tally };
@@ -158,6 +162,19 @@ impl Hands {
         for deposit in waiting {
             gateway.match_deposits(deposit).await.unwrap();
         }
+    }
+
+    /// An operator accepts what had been taken back and is on the chain again. Nothing is to be
+    /// accepted of a transaction that is not.
+    async fn accept_what_came_back(&mut self, gateway: &Gateway) {
+        let query = sqlx::query_scalar("select distinct tx_hash from deposit where state = 'reversed'");
+        let hashes: Vec<String> = query.fetch_all(&mut self.connection).await.unwrap();
+        for hash in hashes {
+            let sure = Some(("operator", "it came back"));
+            let done = gateway.accept_deposit(NETWORK, &hash, None, sure).await.unwrap();
+            self.tally.note("accepted", u64::from(done.accepted));
+        }
+        self.watch(gateway).await;
     }
 
     /// One step of the role, which is cut off after so many polls, and some time.
@@ -243,6 +260,7 @@ impl Hands {
             };
             let (told, ()) = tokio::join!(asked, working);
             answers.iter_mut().zip(told).for_each(|(all, one)| all.extend(one));
+            self.accept_what_came_back(gateway).await;
             if self.has_ended().await {
                 return;
             }
@@ -291,7 +309,11 @@ impl Hands {
         self.end(gateway, seed, (&payments, &mut answers)).await;
         self.adds_up(seed, &payments, &answers).await;
         if random.random_ratio(1, 3) {
-            let (depth, keeps) = (random.random_range(1..=DEPTH_MAX), random.random_bool(0.5));
+            let newest = "select max(height) from x402_settlement where state = 'settled'";
+            let newest = usize::try_from(self.number(newest).await).unwrap();
+            let above = self.fake.with(|chain| chain.height()) - newest;
+            let (depth, keeps) =
+                (random.random_range(1..=above + DEPTH_MAX), random.random_bool(0.5));
             self.fake.with(|chain| chain.replace(depth, keeps));
             self.watch(gateway).await;
             let reorged = "select count(*) from x402_settlement where reorged_at is not null";
@@ -335,7 +357,9 @@ fn with_any_node_answer_and_a_crash_at_any_step_every_payment_is_settled_and_boo
     fired_as(&[15], lies);
     fired_as(&[66], taken_back);
     fired_as(&[68], total.of("kills"));
+    let accepted = total.of("accepted");
     assert!(kills > count && lies > count * 10, "hardly anything went wrong");
     // Fewer seeds may miss a final block.
     assert!(taken_back > 0 || count < 50, "no final settlement was taken back");
+    assert!(accepted > 0 || count < 50, "nothing that came back was accepted");
 }

@@ -34,6 +34,8 @@ use handed::{Handed, cost, fee, gas, price, topics};
 
 /// Empty blocks that every chain begins with.
 const FIRST_BLOCKS: usize = 8;
+/// Unix time of the first block, one second before the next.
+const BEGAN_AT: u64 = 1_700_000_000;
 const GWEI: u128 = 1_000_000_000;
 /// Gas of an expensive transfer of coins.
 const DEAR_GAS: u128 = 300_000;
@@ -56,6 +58,8 @@ pub struct Cast {
     pub refusing: HashSet<String>,
     /// Recipients whose transfers are estimated well and fail when mined.
     pub turning: HashSet<String>,
+    /// Unix time of the first block, by default in November 2023.
+    pub began_at: Option<u64>,
 }
 
 #[derive(Clone)]
@@ -364,6 +368,11 @@ impl State {
         nonces
     }
 
+    /// Height of the newest block.
+    pub fn height(&self) -> usize {
+        self.chain.len() - 1
+    }
+
     pub fn coins(&self, address: &str) -> u128 {
         self.balance(address, self.chain.len() - 1)
     }
@@ -472,7 +481,7 @@ impl State {
         let root = if transactions.is_empty() { EMPTY_ROOT } else { block.hash.as_str() };
         json!({
             "number": format!("{at:#x}"), "hash": block.hash, "parentHash": parent,
-            "timestamp": format!("{:#x}", 1_700_000_000 + at), "transactionsRoot": root,
+            "timestamp": format!("{:#x}", self.cast.began_at.unwrap_or(BEGAN_AT) + at as u64), "transactionsRoot": root,
             "logsBloom": format!("0x{}", hex::encode(bloom)), "transactions": transactions,
             "baseFeePerGas": format!("{:#x}", block.base),
         })
