@@ -19,7 +19,7 @@ use crate::{
         deposits::{self, DepositRow, returned},
         events::{self, NewEvent},
         ledger, outbox,
-        x402::resources,
+        x402::{reorgs, resources},
     },
     webhook::event::EventKind,
     x402,
@@ -78,17 +78,23 @@ async fn book(
     let entry = Entry { kind, source: deposit.id, asset: asset.clone(), debit, credit, amount };
     ledger::book(tx, &entry).await?;
     deposits::settle(tx, deposit, booked_as, Fiat::Usd).await?;
-    // One that left the chain and came back was told, and its loss was not.
-    let was_told = match deposit.replaces {
-        Some(_) => returned::counted_before(tx, deposit.id).await? == Some(BookedAs::Credit),
-        None => false,
-    };
-    if is_own && !was_told {
+    if is_own && !was_told(tx, deposit).await? {
         let event = paid(merchant_id, resource_id, deposit, &asset);
         events::tell(tx, &[event], Route::Ipn.as_str()).await?;
         metrics::counter!("x402_booked_total", "network" => deposit.network.name()).increment(1);
     }
     Ok(())
+}
+
+/// Whether the payment was told before it left the chain. Its loss was not told, so neither is its
+/// return, in the same transaction or in another version of it.
+async fn was_told(tx: &mut PgConnection, deposit: &DepositRow) -> Result<bool, StorageError> {
+    if deposit.replaces.is_some()
+        && returned::counted_before(tx, deposit.id).await? == Some(BookedAs::Credit)
+    {
+        return Ok(true);
+    }
+    reorgs::was_told(tx, deposit.id).await
 }
 
 /// The event `x402.paid`, which the feed alone tells: a resource has no address for webhooks.

@@ -98,3 +98,28 @@ pub async fn take_back(
     .await?;
     Ok(done.rows_affected() == 1)
 }
+
+/// Whether the payment of a deposit was told already: another version of its settlement's
+/// transaction brought it before a reorg, and its loss is not told. That version may still be in
+/// the books. Indices: `x402_version_hash_unique`, `x402_version_pkey`, `deposit_by_transaction`.
+pub async fn was_told(
+    connection: &mut PgConnection,
+    deposit_id: Uuid,
+) -> Result<bool, StorageError> {
+    let was_told = sqlx::query_scalar!(
+        r#"
+        select exists (
+            select
+            from deposit d
+            join x402_version v on v.tx_hash = d.tx_hash
+            join x402_version other on other.settlement_id = v.settlement_id and other.tx_hash <> v.tx_hash
+            join deposit old on old.network = d.network and old.tx_hash = other.tx_hash and old.address_id = d.address_id
+            where d.id = $1 and old.booked_as = 'credit'
+        ) as "was_told!"
+        "#,
+        deposit_id
+    )
+    .fetch_one(connection)
+    .await?;
+    Ok(was_told)
+}

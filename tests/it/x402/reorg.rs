@@ -93,6 +93,39 @@ async fn a_final_settlement_whose_block_was_replaced_is_open_again_and_pays_once
     .await;
 }
 
+/// A rising market made another version of the transaction: another deposit by its hash, and the
+/// same payment.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_payment_that_another_version_brings_after_a_reorg_is_told_once() {
+    with_scene(|scene| async move {
+        let resource = scene.resource().await;
+        let payer = scene.payer(7, CENT).await;
+        let request = scene.request(&payer, &resource["accepts"][0], 1).await;
+        scene.settle(&request).await;
+        scene.until("it is final", SETTLED, 1).await;
+        scene.until("it is booked", BOOKED, 1).await;
+        scene.lose_settlements().await;
+        let raised = format!("{:#x}", 60_000_000_000_u64);
+        scene.anvil.rpc("anvil_setNextBlockBaseFeePerGas", json!([raised])).await.unwrap();
+        scene.anvil.mine().await.unwrap();
+        scene.sees("it is open again", OPEN, 1).await;
+        let versions = "select count(*) from x402_version";
+        eventually("another version is signed", async || {
+            let long_ago = "update x402_settlement set sent_at = now() - interval '1 hour' where sent_at is not null";
+            scene.stack.sql(long_ago).await;
+            (scene.number(versions).await == 2).then_some(())
+        })
+        .await;
+        scene.until("it is booked by its other hash", BOOKED, 2).await;
+        let reversed = "select count(*) from ledger_entry where kind = 'reversal'";
+        scene.until("the first is out of the books", reversed, 1).await;
+        let hashes = "select count(distinct tx_hash) from deposit";
+        assert_eq!((scene.number(hashes).await, scene.booked().await), (2, CENT));
+        assert_eq!(scene.number("select count(*) from event where type = 'x402.paid'").await, 1);
+    })
+    .await;
+}
+
 /// The wallet's later nonces wait for this one, so its bytes go out again; they may pay now.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_settlement_that_had_failed_in_a_replaced_block_is_sent_again_and_may_pay() {
