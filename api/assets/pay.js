@@ -4,7 +4,7 @@
   "use strict";
   // A request may be held until something changes: at most so many of one browser, which opens six
   // connections to a host, and all other pages of the checkout need theirs.
-  const HOLD = 20, HOLD_CONFIRMING = 3, HELD_MAX = 3, SOON = 300, SOON_MAX = 10;
+  const HOLD = 40, HOLD_CONFIRMING = 3, HELD_MAX = 3, SOON = 300, SOON_MAX = 10;
   const POLL = 3000, ENDED = 10000, LATER = 6000, LATER_AFTER = 300000, HIDDEN = 15000, LIMIT = 10000, WORST = 30000, STAY = 3;
   const find = (selector) => document.querySelector(selector);
   const started = performance.now();
@@ -129,11 +129,14 @@
     const left = Math.ceil((ends - performance.now()) / 1000);
     const most = main.dataset.phase === "confirming" ? HOLD_CONFIRMING : HOLD;
     const seconds = left > 0 ? Math.min(most, left + 1) : most;
+    // Neither blocks nor the deadline change what is shown: without news no view is needed.
+    const bare = most === HOLD && seconds === HOLD;
+    const headers = bare ? { "if-none-match": '"' + mark + '"' } : {};
     holding = new AbortController();
     if (document.hidden) holding.abort("hidden");
     const signal = AbortSignal.any([holding.signal, AbortSignal.timeout(seconds * 1000 + LIMIT)]);
     try {
-      return await fetch(main.dataset.status + "?since=" + mark + "&wait=" + seconds, { cache: "no-store", signal });
+      return await fetch(main.dataset.status + "?since=" + mark + "&wait=" + seconds, { cache: "no-store", headers, signal });
     } finally {
       holding = null;
     }
@@ -178,6 +181,9 @@
       const answer = await ask();
       if (answer.status === 429) {
         wait = 1000 * (Number(answer.headers.get("retry-after")) || 60);
+      } else if (answer.status === 304) {
+        answered = performance.now();
+        wait = pause(usual, asked, false);
       } else {
         if (!answer.ok) throw new Error(answer.status);
         answered = performance.now();

@@ -143,11 +143,25 @@ impl Caller {
 
     /// Sends a request and returns the response's status.
     pub async fn send(&mut self, request: &[u8]) -> u16 {
-        self.stream.write_all(request).await.unwrap();
-        let (_, end) = read_message(&mut self.stream, &mut self.buffer).await.unwrap();
+        let end = self.exchange(request).await;
         let status = std::str::from_utf8(&self.buffer[9..12]).unwrap().parse().unwrap();
         self.buffer.drain(..end);
         status
+    }
+
+    /// Sends a request whose response has a body, and returns the response's `ETag`.
+    pub async fn tag(&mut self, request: &[u8]) -> Option<String> {
+        let end = self.exchange(request).await;
+        let head = String::from_utf8_lossy(&self.buffer[..end]);
+        let tag = field(&head, "etag").map(|tag| tag.trim_matches('"').to_owned());
+        self.buffer.drain(..end);
+        tag
+    }
+
+    /// Returns where the response ends in the buffer.
+    async fn exchange(&mut self, request: &[u8]) -> usize {
+        self.stream.write_all(request).await.unwrap();
+        read_message(&mut self.stream, &mut self.buffer).await.unwrap().1
     }
 }
 

@@ -71,8 +71,8 @@ async fn created(world: &World) -> f64 {
 fn question(id: &str, number: usize, since: &str) -> Vec<u8> {
     let client = format!("10.{}.{}.1", number / 250, number % 250);
     format!(
-        "GET /v1/invoices/{id}/status?since={since}&wait=20 HTTP/1.1\r\nhost: bench\r\n\
-         x-forwarded-for: {client}\r\n\r\n"
+        "GET /v1/invoices/{id}/status?since={since}&wait=40 HTTP/1.1\r\nhost: bench\r\n\
+         x-forwarded-for: {client}\r\nif-none-match: \"{since}\"\r\n\r\n"
     )
     .into_bytes()
 }
@@ -92,11 +92,10 @@ async fn open(world: &Arc<World>) -> (JoinSet<()>, Vec<String>) {
         let (world, begun) = (world.clone(), begun.clone());
         let mut page = Caller::open(world.installation.checkout).await;
         pages.spawn(async move {
-            let mut begun = Some(begun);
+            let mut mark = world.gateway.buyer_mark(&id).await.unwrap().unwrap();
+            drop(begun);
             loop {
-                let mark = world.gateway.buyer_mark(&id).await.unwrap().unwrap();
-                begun.take();
-                assert_eq!(page.send(&question(&id, number, &mark)).await, 200);
+                mark = page.tag(&question(&id, number, &mark)).await.expect("an answer");
             }
         });
     }

@@ -6,10 +6,16 @@ use std::time::Duration;
 use axum::{
     Json,
     extract::{self, Path, RawQuery, rejection::PathRejection},
-    http::{HeaderValue, header},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use gateway::{app::merchant::admit::BuyerBudget, invoice::PaymentId};
+use gateway::{
+    app::{
+        invoice::follow::{WAIT_MAX, spread},
+        merchant::admit::BuyerBudget,
+    },
+    invoice::PaymentId,
+};
 use url::form_urlencoded;
 
 use crate::{
@@ -52,16 +58,21 @@ fn finished(mut response: Response) -> Response {
 }
 
 /// The same at the checkout's origin, where a page may wait: `since` is the `ETag` that it has
-/// seen, and `wait` the seconds after which it wants an answer without a change. The merchant API
-/// has no such wait: its clients keep a connection each, and learn of changes by webhooks.
+/// seen, and `wait` the seconds after which it wants an answer without a change. With
+/// `If-None-Match` that answer is a bare 304. The merchant API has no such wait: its clients keep a
+/// connection each, and learn of changes by webhooks.
 pub async fn follow(
     extract::State(gateway): extract::State<State>,
     Client(client): Client,
     RawQuery(query): RawQuery,
+    headers: HeaderMap,
     id: Result<Path<String>, PathRejection>,
 ) -> Response {
-    let (mark, mut response) = match changed(&gateway, &client, query.as_deref(), id).await {
-        Ok((mark, status)) => (mark, Json(status).into_response()),
+    let wait = query.as_deref().and_then(|query| Wait::of(query, &headers));
+    drop((query, headers));
+    let (mark, mut response) = match changed(&gateway, &client, wait, id).await {
+        Ok((mark, Some(status))) => (mark, Json(status).into_response()),
+        Ok((mark, None)) => (mark, StatusCode::NOT_MODIFIED.into_response()),
         Err(error) => (None, SluggedError::respond(error)),
     };
     let mark = mark.and_then(|mark| HeaderValue::try_from(format!("\"{mark}\"")).ok());
@@ -81,20 +92,31 @@ async fn answer(
     Ok(BuyerStatus::render(&status))
 }
 
+/// The mark of an invoice, and its view; no view if the page needs none.
+type Marked = (Option<String>, Option<BuyerStatus>);
+
 async fn changed(
     gateway: &State,
     client: &str,
-    query: Option<&str>,
+    wait: Option<Wait>,
     id: Result<Path<String>, PathRejection>,
-) -> Result<(Option<String>, BuyerStatus), ApiError> {
-    let id = admitted(gateway, client, id).await?;
-    if let Some((since, wait)) = query.and_then(awaited) {
-        gateway.await_change(id.as_str(), client, &since, wait).await;
+) -> Result<Marked, ApiError> {
+    // Boxed, like the view: thousands of pages wait, and none holds the memory of the queries.
+    let id = Box::pin(admitted(gateway, client, id)).await?;
+    if let Some(wait) = &wait {
+        gateway.await_change(id.as_str(), client, &wait.since, wait.time()).await;
     }
+    Box::pin(marked(gateway, &id, wait)).await
+}
+
+async fn marked(gateway: &State, id: &PaymentId, wait: Option<Wait>) -> Result<Marked, ApiError> {
     // Before the view: of a change between the two the page is told once too often, not too late.
     let mark = gateway.buyer_mark(id.as_str()).await?;
+    if wait.is_some_and(|wait| wait.is_conditional && mark.as_ref() == Some(&wait.since)) {
+        return Ok((mark, None));
+    }
     let status = gateway.buyer_status(id.as_str()).await?.ok_or(ApiError::PaymentNotFound)?;
-    Ok((mark, BuyerStatus::render(&status)))
+    Ok((mark, Some(BuyerStatus::render(&status))))
 }
 
 async fn admitted(
@@ -107,16 +129,33 @@ async fn admitted(
     id.ok_or_else(|| ApiError::invalid("this is not an invoice id"))
 }
 
-/// The mark that a page has seen, and how long it wants to wait for another.
-fn awaited(query: &str) -> Option<(String, Duration)> {
-    let (mut since, mut wait) = (None, None);
-    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-        match &*name {
-            "since" => since = Some(value.into_owned()),
-            "wait" => wait = value.parse().ok().map(Duration::from_secs),
-            _ => {}
+/// What a page waits for.
+struct Wait {
+    /// The mark that it has seen.
+    since: String,
+    most: Duration,
+    /// Without a change it needs no view.
+    is_conditional: bool,
+}
+
+impl Wait {
+    fn of(query: &str, headers: &HeaderMap) -> Option<Self> {
+        let (mut since, mut most) = (None, None);
+        for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+            match &*name {
+                "since" => since = Some(value.into_owned()),
+                "wait" => most = value.parse().ok().map(Duration::from_secs),
+                _ => {}
+            }
         }
+        let since = since.filter(|mark| !mark.is_empty() && mark.len() <= MARK_LENGTH_MAX)?;
+        let seen = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+        let is_conditional = seen.is_some_and(|seen| seen.trim_matches('"') == since);
+        Some(Self { since, most: most?, is_conditional })
     }
-    let since = since.filter(|mark| !mark.is_empty() && mark.len() <= MARK_LENGTH_MAX)?;
-    Some((since, wait?))
+
+    fn time(&self) -> Duration {
+        let most = self.most.min(WAIT_MAX);
+        if self.is_conditional { spread(most) } else { most }
+    }
 }

@@ -18,11 +18,16 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::{
     app::{Gateway, within},
-    storage::{StorageError, following},
+    storage::{
+        StorageError,
+        following::{self, Seen},
+    },
 };
 
-/// Longest wait for a change. Proxies in front give up after a minute or later.
-pub const WAIT_MAX: Duration = Duration::from_secs(20);
+/// Longest wait for a change. Proxies in front give up after fifty seconds or later.
+pub const WAIT_MAX: Duration = Duration::from_secs(40);
+/// The smallest part of a wait that [`spread`] leaves.
+const SPREAD: f64 = 0.75;
 /// Pages of one invoice that wait at a time: the buyer's own, in a few windows.
 const OF_AN_INVOICE: usize = 8;
 /// Waiting pages of one client address, behind which there may be a whole shop.
@@ -109,18 +114,21 @@ impl Following {
         Some(Place { of: self, payment_id, client, number, woken })
     }
 
-    fn payment_ids(&self) -> Vec<String> {
-        self.locked().invoices.keys().cloned().collect()
+    fn seen(&self) -> Vec<Seen> {
+        let waiting = self.locked();
+        let all = waiting.invoices.iter().flat_map(|(payment_id, waiters)| {
+            let seen = |waiter: &Waiter| (payment_id.clone(), waiter.since.clone());
+            waiters.iter().map(seen)
+        });
+        all.collect()
     }
 
-    /// Wakes those among `asked` whose invoice has another mark than they saw, or is gone.
-    fn wake(&self, asked: &[String], marks: &HashMap<String, String>) {
+    /// Wakes those who saw what is no longer so.
+    fn wake(&self, outdated: &[Seen]) {
         let mut waiting = self.locked();
-        for payment_id in asked {
-            let mark = marks.get(payment_id);
+        for (payment_id, since) in outdated {
             let Some(waiters) = waiting.invoices.get_mut(payment_id) else { continue };
-            let changed = waiters.extract_if(.., |waiter| mark != Some(&waiter.since));
-            for waiter in changed {
+            for waiter in waiters.extract_if(.., |waiter| waiter.since == *since) {
                 // Its page may have gone; the place is freed there.
                 let _ = waiter.wake.send(());
             }
@@ -163,13 +171,18 @@ impl Drop for Place<'_> {
     }
 }
 
+/// A wait of up to a quarter less: pages that came at once, as after a restart, do not come back at
+/// once.
+pub fn spread(most: Duration) -> Duration {
+    most.mul_f64(rand::random_range(SPREAD..=1.0))
+}
+
 impl Gateway {
     /// A text that changes whenever the buyer's view of an invoice does, but for the time and the
     /// confirmations; `None` if there is no such invoice.
     pub async fn buyer_mark(&self, payment_id: &str) -> Result<Option<String>, StorageError> {
-        let asked = [payment_id.to_owned()];
         let mut connection = self.db.connection().await?;
-        Ok(following::marks(&mut connection, &asked).await?.remove(payment_id))
+        following::mark(&mut connection, payment_id).await
     }
 
     /// Waits until the mark of an invoice is not `since`, at most for `wait`. Returns at once if
@@ -203,12 +216,12 @@ impl Gateway {
 
     /// Answers the pages whose invoice has changed.
     pub async fn wake_followers(&self) -> Result<(), StorageError> {
-        for asked in self.following.payment_ids().chunks(ROWS_MAX) {
-            let marks = within(READ_LIMIT, async {
+        for seen in self.following.seen().chunks(ROWS_MAX) {
+            let outdated = within(READ_LIMIT, async {
                 let mut connection = self.db.connection().await?;
-                following::marks(&mut connection, asked).await
+                following::outdated(&mut connection, seen).await
             });
-            self.following.wake(asked, &marks.await?);
+            self.following.wake(&outdated.await?);
         }
         Ok(())
     }
@@ -224,10 +237,6 @@ mod tests {
         let following = Following::new(ROOM * SHARE);
         following.open();
         following
-    }
-
-    fn marks(rows: &[(&str, &str)]) -> HashMap<String, String> {
-        rows.iter().map(|(id, mark)| ((*id).to_owned(), (*mark).to_owned())).collect()
     }
 
     #[test]
@@ -254,19 +263,22 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_woken_by_a_mark_that_it_has_not_seen_and_by_a_missing_invoice() {
+    fn a_page_is_woken_when_what_it_saw_is_outdated_and_by_a_stop() {
         let following = open();
-        let asked: Vec<String> = ["one", "gone", "same"].map(str::to_owned).into();
-        let mut places = asked.iter().map(|id| following.take(id, "client", "a").unwrap());
-        let (mut one, mut gone, mut same) =
-            (places.next().unwrap(), places.next().unwrap(), places.next().unwrap());
-        following.wake(&asked, &marks(&[("one", "b"), ("same", "a")]));
-        assert!(one.woken.try_recv().is_ok() && gone.woken.try_recv().is_ok());
-        assert!(same.woken.try_recv().is_err());
+        let seen = |id: &str, since: &str| (id.to_owned(), since.to_owned());
+        let mut old = following.take("one", "client", "a").unwrap();
+        let mut new = following.take("one", "client", "b").unwrap();
+        let mut other = following.take("other", "client", "a").unwrap();
+        let mut all = following.seen();
+        all.sort_unstable();
+        assert_eq!(all, [seen("one", "a"), seen("one", "b"), seen("other", "a")]);
+        following.wake(&[seen("one", "a"), seen("gone", "a")]);
+        assert!(old.woken.try_recv().is_ok());
+        assert!(new.woken.try_recv().is_err() && other.woken.try_recv().is_err());
         following.close();
-        assert!(same.woken.try_recv().is_ok(), "a stop answers everybody");
+        assert!(new.woken.try_recv().is_ok() && other.woken.try_recv().is_ok());
         assert!(following.take("one", "client", "a").is_none(), "nobody would be woken");
-        drop((one, gone, same));
+        drop((old, new, other));
         assert_eq!(following.locked().count, 0);
     }
 }

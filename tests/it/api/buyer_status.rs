@@ -210,7 +210,15 @@ async fn a_page_waits_for_a_change_in_few_places_and_a_stop_answers_it() {
         }
         let missing = waits("pzi_00000000000000000000000000", &mark, 20);
         assert_eq!(stack.buyer().get(&missing).await.status, 404);
+        // A page that needs no view unless something changed gets none.
+        let tag = format!("\"{mark}\"");
+        let bare = stack.buyer().with_header("if-none-match", &tag);
+        let unchanged = bare.get(&waits(&id, &mark, 0)).await;
+        assert_eq!((unchanged.status, unchanged.body.as_str()), (304, ""));
+        assert_eq!(unchanged.header("etag"), Some(tag.as_str()));
+        assert_eq!(bare.get(&waits(&id, "00", 0)).await.status, 200, "another state than it saw");
         stack.gateway.cancel_invoice(&id).await.unwrap();
+        assert_eq!(bare.get(&waits(&id, &mark, 0)).await.json()["status"], "cancelled");
         for page in held {
             let answer = page.await.unwrap();
             assert_eq!(answer.json()["status"], "cancelled");

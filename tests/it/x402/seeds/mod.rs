@@ -167,7 +167,8 @@ impl Hands {
     /// An operator accepts what had been taken back and is on the chain again. Nothing is to be
     /// accepted of a transaction that is not.
     async fn accept_what_came_back(&mut self, gateway: &Gateway) {
-        let query = sqlx::query_scalar("select distinct tx_hash from deposit where state = 'reversed'");
+        let query =
+            sqlx::query_scalar("select distinct tx_hash from deposit where state = 'reversed'");
         let hashes: Vec<String> = query.fetch_all(&mut self.connection).await.unwrap();
         for hash in hashes {
             let sure = Some(("operator", "it came back"));
