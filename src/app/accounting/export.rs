@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 pub use super::spool::Spooled;
 use super::{
+    background::in_background,
     lines::{self, Sums},
     spool::Spool,
 };
@@ -37,8 +38,6 @@ const WAIT_MAX: Duration = Duration::from_secs(20);
 pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(120);
 /// Exports that one process reads at a time: each has a connection of the pool.
 pub(crate) const READ_AT_ONCE: usize = 3;
-/// Rows that are written before other work of the thread has its turn.
-const ROWS_AT_A_TIME: u32 = 250;
 /// Further tries of an export that a replica cancels.
 const TRIES_MORE: u32 = 2;
 
@@ -119,10 +118,7 @@ impl Gateway {
 
     /// As [`export`](Self::export) from the primary, with the totals of the ledger and the moment
     /// of the reading.
-    pub(super) async fn spool_with_totals(
-        &self,
-        request: &Request,
-    ) -> Result<(Spooled, Totals, DateTime<Utc>), ExportError> {
+    pub(super) async fn spool_with_totals(&self, request: &Request) -> Result<Made, ExportError> {
         spool_from(self.db.begin_snapshot().await?, request, Sums::with_totals()).await
     }
 
@@ -145,13 +141,15 @@ pub(crate) fn replica(config: &Config) -> Result<Option<Db>, StorageError> {
     url.map(|url| Db::connect_lazy_to_replica(&url, connections_max)).transpose()
 }
 
-async fn spool_from(
-    mut tx: Tx,
-    request: &Request,
-    mut sums: Sums,
-) -> Result<(Spooled, Totals, DateTime<Utc>), ExportError> {
+type Made = (Spooled, Totals, DateTime<Utc>);
+
+async fn spool_from(tx: Tx, request: &Request, sums: Sums) -> Result<Made, ExportError> {
+    in_background(read_and_write(tx, request.clone(), sums)).await?
+}
+
+async fn read_and_write(mut tx: Tx, request: Request, mut sums: Sums) -> Result<Made, ExportError> {
     let now = storage::now(&mut tx).await?;
-    let mut file = Writer::begin(request).await?;
+    let mut file = Writer::begin(&request).await?;
     file.read(&mut tx, &mut sums).await?;
     // It only read.
     drop(tx);
@@ -224,12 +222,8 @@ impl<'a> Writer<'a> {
         rows: impl Stream<Item = Result<R, StorageError>>,
         mut lines: impl FnMut(R) -> Result<L, StorageError>,
     ) -> Result<(), ExportError> {
-        let (mut rows, mut written) = (pin!(rows), 0_u32);
+        let mut rows = pin!(rows);
         while let Some(row) = rows.try_next().await? {
-            written += 1;
-            if written.is_multiple_of(ROWS_AT_A_TIME) {
-                tokio::task::yield_now().await;
-            }
             for line in lines(row)? {
                 if self.request.choice.takes(&line) {
                     self.table.line(&line, &mut self.spool.buffer)?;
