@@ -26,8 +26,8 @@ use crate::{
 
 /// Longest wait for a change. Proxies in front give up after fifty seconds or later.
 pub const WAIT_MAX: Duration = Duration::from_secs(40);
-/// The smallest part of a wait that [`spread`] leaves.
-const SPREAD: f64 = 0.75;
+/// The smallest part of a wait that [`spread`] leaves, in percent.
+const SPREAD: u32 = 75;
 /// Pages of one invoice that wait at a time: the buyer's own, in a few windows.
 const OF_AN_INVOICE: usize = 8;
 /// Waiting pages of one client address, behind which there may be a whole shop.
@@ -36,8 +36,9 @@ const OF_A_CLIENT: usize = 64;
 const OF_A_PROCESS: usize = 8_192;
 /// The part of a listener's connections that may wait, so that others can always ask.
 const SHARE: usize = 2;
-/// Invoices per statement.
-const ROWS_MAX: usize = 1_000;
+/// Waiting pages per statement, so few that it leaves in one write: sqlx keeps Nagle's algorithm,
+/// and the rest of a larger one waits up to 40 ms for the server's delayed acknowledgement.
+const ROWS_MAX: usize = 200;
 const READ_LIMIT: Duration = Duration::from_secs(5);
 
 /// The pages that wait in this process.
@@ -174,7 +175,7 @@ impl Drop for Place<'_> {
 /// A wait of up to a quarter less: pages that came at once, as after a restart, do not come back at
 /// once.
 pub fn spread(most: Duration) -> Duration {
-    most.mul_f64(rand::random_range(SPREAD..=1.0))
+    most * rand::random_range(SPREAD..=100) / 100
 }
 
 impl Gateway {
