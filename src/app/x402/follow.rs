@@ -288,6 +288,10 @@ impl Gateway {
             detail
         };
         let mut tx = self.db.begin().await?;
+        if !following::lock_if_open(&mut tx, settlement.id).await? {
+            // An operator gave it up meanwhile, and its alert is gone.
+            return Ok(false);
+        }
         alerts::raise(&mut tx, kind, &settlement.id.to_string(), &detail).await?;
         if matches!(standing.seen, Seen::Unexplained { .. }) {
             tx.commit().await.map_err(StorageError::from)?;

@@ -62,6 +62,22 @@ pub struct Version {
     pub fee: Fee,
 }
 
+/// Locks a settlement against its end until the transaction ends; `false` if it has ended.
+pub async fn lock_if_open(connection: &mut PgConnection, id: Uuid) -> Result<bool, StorageError> {
+    let open = sqlx::query_scalar!(
+        r#"
+        select id
+        from x402_settlement
+        where id = $1 and state in ('verified', 'submitted')
+        for share
+        "#,
+        id
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(open.is_some())
+}
+
 /// Settlements of a network without an end, the oldest first: up to `limit` of those that no block
 /// holds, and as many of those that wait for their confirmations, so that a long wait of these
 /// keeps nobody else's from being signed. Indices: `x402_settlement_open`,
