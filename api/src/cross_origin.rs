@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 use axum::{
     extract::Request,
     http::{HeaderMap, HeaderValue, Method, StatusCode, header},
-    middleware::Next,
     response::{IntoResponse, Response},
 };
 
@@ -27,27 +26,45 @@ fn is_open(request: &Request) -> bool {
     matched_path(request).is_some_and(|path| OPEN.contains(&path))
 }
 
-/// Lets the scripts of any page read the answers, and answers their browsers' question before (a
-/// preflight). No credentials go with it: a merchant's key has no business in a page.
-pub async fn allow_any_page(request: Request, next: Next) -> Response {
-    if !is_open(&request) {
-        return next.run(request).await;
+/// The rights of other pages' scripts to an answer. No credentials go with them: a merchant's key
+/// has no business in a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cors {
+    Closed,
+    Open,
+    /// A browser asks whether it is open, before it sends the script's request.
+    Preflight,
+}
+
+impl Cors {
+    pub fn of(request: &Request) -> Self {
+        let is_preflight = request.method() == Method::OPTIONS
+            && request.headers().contains_key(header::ORIGIN)
+            && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
+        match (is_open(request), is_preflight) {
+            (false, _) => Self::Closed,
+            (true, false) => Self::Open,
+            (true, true) => Self::Preflight,
+        }
     }
-    let is_preflight = request.method() == Method::OPTIONS
-        && request.headers().contains_key(header::ORIGIN)
-        && request.headers().contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
-    let mut response = if is_preflight {
-        let mut response = StatusCode::NO_CONTENT.into_response();
-        allow(response.headers_mut());
-        response
-    } else {
-        next.run(request).await
-    };
-    let headers = response.headers_mut();
-    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    let exposed = HeaderValue::from_static(EXPOSED);
-    headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
-    response
+
+    /// The answer to a preflight; `None` to any other request, which its handler answers.
+    pub fn preflight(self) -> Option<Response> {
+        (self == Self::Preflight).then(|| {
+            let mut response = StatusCode::NO_CONTENT.into_response();
+            allow(response.headers_mut());
+            response
+        })
+    }
+
+    /// Lets the scripts of any page read an answer, also that of a handler that failed.
+    pub fn expose(self, headers: &mut HeaderMap) {
+        if self != Self::Closed {
+            headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+            let exposed = HeaderValue::from_static(EXPOSED);
+            headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+        }
+    }
 }
 
 fn allow(headers: &mut HeaderMap) {

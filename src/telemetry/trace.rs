@@ -140,10 +140,10 @@ impl Span {
     }
 
     /// Runs `work` within the span: its log lines have the trace's id, and its outgoing messages
-    /// continue the trace.
-    pub async fn scope<T>(&self, work: impl Future<Output = T>) -> T {
+    /// continue the trace. No `async fn`, which would keep the memory of `work` twice.
+    pub fn scope<F: Future>(&self, work: F) -> impl Future<Output = F::Output> + use<F> {
         let lines = tracing::info_span!("trace", trace.id = self.context.trace_id());
-        CURRENT.scope(self.context, work.instrument(lines)).await
+        CURRENT.scope(self.context, work.instrument(lines))
     }
 
     /// Passes the span to the exporter, if there is one. If the exporter cannot keep up, spans are

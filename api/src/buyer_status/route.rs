@@ -129,7 +129,7 @@ async fn admitted(
     id.ok_or_else(|| ApiError::invalid("this is not an invoice id"))
 }
 
-/// What a page waits for.
+/// A page's request to wait.
 struct Wait {
     /// The mark that it has seen.
     since: String,
