@@ -7,6 +7,8 @@ ARG BUILDKIT_SBOM_SCAN_CONTEXT=true
 
 FROM rust:1.95.0-slim-bookworm AS build
 WORKDIR /build
+# For jemalloc, the allocator of gateway-api.
+RUN apt-get update && apt-get install --yes --no-install-recommends make
 COPY . .
 # The caches belong to the builder and never reach the image, so what is built is copied out of them.
 RUN --mount=type=cache,target=/usr/local/cargo/registry \

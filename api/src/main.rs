@@ -21,6 +21,10 @@ use gateway::{
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+/// Returns the memory of a crowd of waiting pages to the system once they have left.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// The merchant API and the checkout.
 const LISTENERS: usize = 2;
 /// Connections to the database and the broker, listeners, and readers of the metrics.
