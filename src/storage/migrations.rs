@@ -103,6 +103,8 @@ impl Db {
         let refused = |error: StorageError| MigrateError::Execute(error.into_driver());
         self.prove_direct().await.map_err(refused)?;
         let options = self.direct_options().clone().options(MIGRATION_LIMITS);
+        // A step may be slow; its text would be written among the words to the operator.
+        let options = options.disable_statement_logging();
         let connecting = tokio::time::timeout(CONNECT_TIMEOUT, options.connect());
         let late = |_| MigrateError::Execute(sqlx::Error::PoolTimedOut);
         let mut session = connecting.await.map_err(late)?.map_err(MigrateError::Execute)?;

@@ -26,6 +26,7 @@ pub mod deposits;
 pub mod endpoints;
 pub mod events;
 pub mod exports;
+mod few_files;
 pub mod find;
 pub mod following;
 pub mod fronts;
@@ -97,12 +98,16 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time for which an idle connection is taken to be alive.
 const TRUSTED_FOR: Duration = Duration::from_secs(1);
 const CONNECTION_LIFETIME_MAX: Duration = Duration::from_secs(30 * 60);
-/// A statement or a lock wait that outlives these has lost its caller. Behind a pooler each
-/// transaction brings them with it (`pooler`).
-const LIMITS: [(&str, &str); 4] = [
+/// Settings of each session. Behind a pooler each transaction brings them with it (`pooler`).
+///
+/// A statement or a lock wait that outlives its timeout has lost its caller. Just-in-time
+/// compilation takes half a second where the planner expects many rows, and saves nothing for the
+/// few that are read.
+const SETTINGS: [(&str, &str); 5] = [
     ("statement_timeout", "15000"),
     ("lock_timeout", "8000"),
     ("idle_in_transaction_session_timeout", "30000"),
+    ("jit", "off"),
     ("TimeZone", "UTC"),
 ];
 
@@ -235,7 +240,7 @@ impl Db {
         let pooled = direct_url.map(|_| url.expose_secret().parse::<PgConnectOptions>());
         // Poolers refuse the settings of a session that they do not know.
         let pooled = pooled.transpose()?.map(|pooled| pooled.extra_float_digits(None));
-        Ok(Self::over(direct.options(LIMITS), pooled, connections_max))
+        Ok(Self::over(direct.options(SETTINGS), pooled, connections_max))
     }
 
     /// The same database, which notes the author of each change (`audit`). Letters, digits and
@@ -302,8 +307,10 @@ impl Db {
         let (pool, behind_pooler) = (self.pool.clone(), self.pooled.is_some());
         let author = self.is_attributed.then(author::current);
         let begun = tokio::spawn(async move {
-            let mut tx =
-                if behind_pooler { pooler::begin(&pool).await? } else { pool.begin().await? };
+            let begin = async || {
+                if behind_pooler { pooler::begin(&pool).await } else { Ok(pool.begin().await?) }
+            };
+            let mut tx = few_files::wait_for_an_open_one(begin).await?;
             if let Some(author) = author {
                 author::name(&mut tx, author.as_ref()).await?;
             }
@@ -316,7 +323,8 @@ impl Db {
     pub async fn connection(
         &self,
     ) -> Result<sqlx::pool::PoolConnection<sqlx::Postgres>, StorageError> {
-        let mut connection = self.pool.acquire().await?;
+        let acquire = async || Ok(self.pool.acquire().await?);
+        let mut connection = few_files::wait_for_an_open_one(acquire).await?;
         if self.is_attributed {
             author::name(&mut connection, author::current().as_ref()).await?;
         }

@@ -14,9 +14,9 @@ use super::{Db, PgConnection, StorageError, Tx, identity};
 const LIMIT: Duration = Duration::from_secs(5);
 /// Sessions that are kept busy until the first one's next statement must go elsewhere.
 const BUSY: usize = 3;
-/// The limits that `LIMITS` gives to a session, for one transaction; in one round trip.
+/// What `SETTINGS` gives to a session, for one transaction; in one round trip.
 const BEGIN: &str = "begin; set local statement_timeout = 15000; set local lock_timeout = 8000; \
-                     set local idle_in_transaction_session_timeout = 30000";
+                     set local idle_in_transaction_session_timeout = 30000; set local jit = off";
 const SESSION: &str = "select pg_backend_pid()";
 /// A setting that every session over the direct address asks for when it starts.
 const ASKED_FOR: &str = "select setting = '8000' from pg_settings where name = 'lock_timeout'";
@@ -74,7 +74,7 @@ impl Db {
     }
 }
 
-/// Begins a transaction with limits of its own, on the database that the programs know.
+/// Begins a transaction with settings of its own, on the database that the programs know.
 ///
 /// A pooler keeps its clients while the server behind it is replaced, so that no new connection
 /// asks which server it is (`identity`). Each transaction asks instead.
@@ -231,11 +231,11 @@ async fn within<T>(work: impl Future<Output = Result<T, StorageError>>) -> Resul
 
 #[cfg(test)]
 mod tests {
-    use super::{super::LIMITS, BEGIN};
+    use super::{super::SETTINGS, BEGIN};
 
     #[test]
-    fn a_transaction_behind_a_pooler_has_the_limits_of_a_session() {
-        let of_sessions = LIMITS.iter().filter(|(name, _)| *name != "TimeZone");
+    fn a_transaction_behind_a_pooler_has_the_settings_of_a_session() {
+        let of_sessions = SETTINGS.iter().filter(|(name, _)| *name != "TimeZone");
         for (name, value) in of_sessions {
             assert!(BEGIN.contains(&format!("set local {name} = {value}")), "{name}");
         }

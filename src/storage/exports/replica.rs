@@ -5,7 +5,7 @@ use secrecy::{ExposeSecret, SecretString};
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 
 use crate::storage::{
-    ACQUIRE_TIMEOUT, CONNECTION_LIFETIME_MAX, Db, LIMITS, PgConnection, StorageError,
+    ACQUIRE_TIMEOUT, CONNECTION_LIFETIME_MAX, Db, PgConnection, SETTINGS, StorageError,
 };
 
 impl Db {
@@ -15,7 +15,7 @@ impl Db {
         url: &SecretString,
         connections_max: u32,
     ) -> Result<Self, StorageError> {
-        let direct = url.expose_secret().parse::<PgConnectOptions>()?.options(LIMITS);
+        let direct = url.expose_secret().parse::<PgConnectOptions>()?.options(SETTINGS);
         let pool = PgPoolOptions::new()
             .max_connections(connections_max)
             .acquire_timeout(ACQUIRE_TIMEOUT)

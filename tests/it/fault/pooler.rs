@@ -191,10 +191,10 @@ async fn a_transaction_behind_a_pooler_is_bounded_and_notices_a_database_that_wa
     let mut owner = database.connect().await;
     let mut tx = db.begin().await.unwrap();
     let limits = "select current_setting('statement_timeout'), current_setting('lock_timeout'), \
-                  current_setting('idle_in_transaction_session_timeout')";
-    let limits: (String, String, String) =
+                  current_setting('idle_in_transaction_session_timeout'), current_setting('jit')";
+    let limits: (String, String, String, String) =
         sqlx::query_as(limits).fetch_one(&mut *tx).await.unwrap();
-    assert_eq!(limits, ("15s".to_owned(), "8s".to_owned(), "30s".to_owned()));
+    assert_eq!(limits, ["15s", "8s", "30s", "off"].map(str::to_owned).into());
     tx.commit().await.unwrap();
 
     // As a standby finds it that lacks the last commits.
