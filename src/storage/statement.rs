@@ -26,14 +26,15 @@ pub struct StatementRow {
     pub order_id: Option<String>,
 }
 
-/// Up to `limit` entries before `before`, at most 26, of one asset or of all: a short run of each
-/// account, side and asset, merged. Indices: `ledger_entry_of_credit`, `ledger_entry_of_debit`.
+/// The newest 26 entries before `before`, of one asset or of all: a short run of each account, side
+/// and asset, merged. The number is written into the statement: of one that it does not know, the
+/// planner takes a tenth of all that it expects, and would read the whole ledger for it. Indices:
+/// `ledger_entry_of_credit`, `ledger_entry_of_debit`.
 pub async fn page(
     connection: &mut PgConnection,
     merchant_id: Uuid,
     asset: Option<&str>,
     before: i64,
-    limit: i64,
 ) -> Result<Vec<StatementRow>, StorageError> {
     let accounts: Vec<_> =
         [Account::Merchant(merchant_id), Account::Late(merchant_id), Account::Foreign(merchant_id)]
@@ -66,7 +67,7 @@ pub async fn page(
                 limit 26
             ) as e
         ),
-        page as materialized (select id from side order by id desc limit $4)
+        page as materialized (select id from side order by id desc limit 26)
         select l.id, l.kind as "kind: _", l.asset, l.debit, l.credit, l.amount as "amount: _", l.created_at,
                i.payment_id as "payment_id?", coalesce(o.order_id, po.order_id) as "order_id?"
         from page
@@ -80,8 +81,7 @@ pub async fn page(
         "#,
         &accounts,
         &assets,
-        before,
-        limit
+        before
     )
     .fetch_all(connection)
     .await?;

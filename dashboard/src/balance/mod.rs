@@ -11,7 +11,7 @@ use gateway::{
 };
 
 use crate::{
-    list::{ROWS, ROWS_AND_NEXT},
+    list::ROWS,
     problem::Problem,
     shell::{Shell, page as show},
     visit::Visit,
@@ -61,7 +61,7 @@ pub async fn page(State(gateway): State<crate::State>, visit: Visit) -> Result<R
     let fiat = visit.asked("fiat").and_then(|text| text.parse().ok()).unwrap_or(Fiat::Usd);
     let chosen = visit.asked("currency").and_then(|id| Catalogue::get().by_token_id(id));
     let before = visit.asked("older").and_then(|text| text.parse().ok());
-    let mut movements = gateway.statement(merchant_id, chosen, before, ROWS_AND_NEXT).await?;
+    let mut movements = gateway.statement(merchant_id, chosen, before).await?;
     let is_more = movements.len() > ROWS;
     movements.truncate(ROWS);
     let last = movements.last().filter(|_| is_more).map(|movement| movement.id);

@@ -46,19 +46,17 @@ pub struct Movement {
 }
 
 impl Gateway {
-    /// Movements before the entry `before`, the newest first, of one currency or of all.
+    /// The newest 26 movements before the entry `before`, of one currency or of all.
     pub async fn statement(
         &self,
         merchant_id: Uuid,
         currency: Option<&Currency>,
         before: Option<i64>,
-        limit: i64,
     ) -> Result<Vec<Movement>, StorageError> {
         let mut connection = self.db.connection().await?;
         let asset = currency.map(Currency::token_id);
         let before = before.unwrap_or(i64::MAX);
-        let rows =
-            statement::page(&mut connection, merchant_id, asset.as_deref(), before, limit).await?;
+        let rows = statement::page(&mut connection, merchant_id, asset.as_deref(), before).await?;
         rows.into_iter().map(|row| movement(merchant_id, row)).collect()
     }
 }

@@ -152,11 +152,12 @@ pub fn read(
             from owner w
             join ledger_entry l on l.credit = w.account
             where l.credit not like 'custody:%' and l.credit <> 'treasury' and l.created_at >= $3 and l.created_at < $4
-            union
+            union all
             select l.id, l.created_at, l.kind, l.source, l.asset, l.debit, l.credit, l.amount
             from owner w
             join ledger_entry l on l.debit = w.account
             where l.debit not like 'custody:%' and l.debit <> 'treasury' and l.created_at >= $3 and l.created_at < $4
+              and not exists (select from owner own where own.account = l.credit)
         )
         select e.id as "id!", e.created_at as "at!", e.kind as "kind!: _", e.asset as "token_id!", e.debit as "debit!",
                e.credit as "credit!", e.amount::text as "amount!", i.payment_id as "payment_id?", i.order_id,
