@@ -17,6 +17,7 @@ mod patience;
 pub mod relay;
 pub mod tasks;
 pub mod traces;
+mod unread;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -211,7 +212,7 @@ fn service(
         .map_request(move |mut request: http::Request<_>| {
             asked.asked();
             request.extensions_mut().insert(ConnectInfo(peer));
-            request
+            unread::read_to_its_end(request)
         })
         .map_response(move |mut response: axum::response::Response| {
             answered.answering();

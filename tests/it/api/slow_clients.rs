@@ -52,6 +52,33 @@ async fn headers_that_never_end_and_silence_are_both_cut_off() {
     .await;
 }
 
+/// Clients that write a request in two pieces are common. One whose request is refused by its head
+/// must be able to write the rest, or it may never read why.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_request_may_come_in_two_pieces() {
+    with_stack(|stack| async move {
+        let order = order(&json!({})).to_string();
+        for (request, status) in [
+            ("POST /v1/nothing", "HTTP/1.1 404"),
+            ("POST /v1/payment", "HTTP/1.1 401"),
+            ("PUT /v1/payment", "HTTP/1.1 405"),
+        ] {
+            let mut socket = TcpStream::connect(stack.api).await.unwrap();
+            let head =
+                format!("{request} HTTP/1.1\r\nhost: x\r\ncontent-length: {}\r\n\r\n", order.len());
+            // The second request shows that the connection outlives the first.
+            for _ in 0..2 {
+                socket.write_all(head.as_bytes()).await.unwrap();
+                let mut answer = vec![0; 4096];
+                let read = socket.read(&mut answer).await.unwrap();
+                assert!(answer[..read].starts_with(status.as_bytes()), "{request}: {read} bytes");
+                socket.write_all(order.as_bytes()).await.unwrap();
+            }
+        }
+    })
+    .await;
+}
+
 /// A request on a kept connection, and its answer's status.
 async fn ask(sender: &mut SendRequest<Empty<Bytes>>) -> u16 {
     let request = Request::get("/v1/status").header("host", "test").body(Empty::new()).unwrap();
