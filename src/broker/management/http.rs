@@ -19,6 +19,8 @@ use super::ManagementError;
 use crate::{broker::link::take_ca_file, egress};
 
 const CALL_LIMIT: Duration = Duration::from_secs(15);
+/// Before a GET is repeated.
+const PAUSE: Duration = Duration::from_millis(100);
 /// Limit of a response: a listing of some thousand queues. A larger one means that the broker is
 /// shared with other systems.
 const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -70,7 +72,27 @@ impl HttpClient {
         Ok(Self { client, base, authorization })
     }
 
+    /// Repeats a GET once that was answered with 500: of two concurrent requests for the first list
+    /// of a kind, a broker that has just started fails one (`rabbit_mgmt_db_cache`:
+    /// `already_started`).
     pub(super) async fn call(
+        &self,
+        method: Method,
+        path: &[&str],
+        columns: Option<&str>,
+        body: Option<&Value>,
+    ) -> Result<Option<Value>, ManagementError> {
+        let is_read = method == Method::GET;
+        match self.call_once(method.clone(), path, columns, body).await {
+            Err(ManagementError::Refused { status: 500, .. }) if is_read => {
+                tokio::time::sleep(PAUSE).await;
+                self.call_once(method, path, columns, body).await
+            }
+            answer => answer,
+        }
+    }
+
+    async fn call_once(
         &self,
         method: Method,
         path: &[&str],
@@ -184,6 +206,16 @@ fn base64(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    };
+
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+    };
+
     use super::*;
 
     #[test]
@@ -211,6 +243,40 @@ mod tests {
             format!("{client:?} {:?}", client.authorization),
             r#"HttpClient { base: "http://127.0.0.1:1/", .. } Sensitive"#
         );
+    }
+
+    /// Calls a broker that fails at its first request. Returns the answer and the number of
+    /// requests.
+    async fn called(method: Method) -> (Result<Option<Value>, ManagementError>, usize) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://a:b@{}", listener.local_addr().unwrap());
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counted = asked.clone();
+        let broker = async move {
+            for status in ["500 Internal Server Error", "200 OK"] {
+                let (mut socket, _) = listener.accept().await.unwrap();
+                let _head = socket.read(&mut [0; 4096]).await.unwrap();
+                counted.fetch_add(1, Ordering::Relaxed);
+                let answer = format!(
+                    "HTTP/1.1 {status}\r\ncontent-length: 2\r\nconnection: close\r\n\r\n[]"
+                );
+                socket.write_all(answer.as_bytes()).await.unwrap();
+            }
+        };
+        let broker = tokio::spawn(broker);
+        let client = HttpClient::new(&url.into()).unwrap();
+        let answer = client.call(method, &["queues"], None, None).await;
+        broker.abort();
+        (answer, asked.load(Ordering::Relaxed))
+    }
+
+    #[tokio::test]
+    async fn a_get_at_which_the_broker_fails_is_repeated_once_and_a_post_is_not() {
+        let (answer, asked) = called(Method::GET).await;
+        assert_eq!((answer.unwrap(), asked), (Some(serde_json::json!([])), 2));
+        let (answer, asked) = called(Method::POST).await;
+        assert!(matches!(answer, Err(ManagementError::Refused { status: 500, .. })), "{answer:?}");
+        assert_eq!(asked, 1);
     }
 
     #[test]
