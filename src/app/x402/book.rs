@@ -86,7 +86,7 @@ async fn book(
     Ok(())
 }
 
-/// Whether the payment was told before it left the chain. Its loss was not told, so neither is its
+/// True if the payment was told before it left the chain. Its loss was not told, so neither is its
 /// return, in the same transaction or in another version of it.
 async fn was_told(tx: &mut PgConnection, deposit: &DepositRow) -> Result<bool, StorageError> {
     if deposit.replaces.is_some()

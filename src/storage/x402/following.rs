@@ -69,7 +69,7 @@ pub async fn lock_if_open(connection: &mut PgConnection, id: Uuid) -> Result<boo
         select id
         from x402_settlement
         where id = $1 and state in ('verified', 'submitted')
-        for share
+        for no key update
         "#,
         id
     )

@@ -99,7 +99,7 @@ pub async fn take_back(
     Ok(done.rows_affected() == 1)
 }
 
-/// Whether the payment of a deposit was told already: another version of its settlement's
+/// True if the payment of a deposit was told already: another version of its settlement's
 /// transaction brought it before a reorg, and its loss is not told. That version may still be in
 /// the books. Indices: `x402_version_hash_unique`, `x402_version_pkey`, `deposit_by_transaction`.
 pub async fn was_told(
