@@ -108,13 +108,12 @@ fn facts(found: &Explanation) -> Vec<(&'static str, String)> {
     let view = &found.invoice.view;
     let price = view.price_amount.to_decimal();
     let mut facts = vec![("Price", format!("{price} {}", view.price_currency.to_uppercase()))];
-    if let Some(asset) = &view.asset {
+    if let (Some(asset), Some(token)) = (&view.asset, &found.invoice.token_id) {
         let decimals = u32::from(asset.decimals);
         let due = asset.pay_amount.to_decimal(decimals);
         let paid = view.actually_paid.to_decimal(decimals);
-        let token = format!("{}@{}", asset.code, asset.network);
-        facts.push(("To pay", format!("{due} {}", names::token(&token))));
-        facts.push(("Received", format!("{paid} {}", names::token(&token))));
+        facts.push(("To pay", format!("{due} {}", names::token(token))));
+        facts.push(("Received", format!("{paid} {}", names::token(token))));
     } else {
         facts.push(("To pay", "the buyer has not chosen a currency".to_owned()));
     }
