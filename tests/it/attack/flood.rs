@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use gateway::serve::Limits;
 use gateway_api::endpoints;
 use http::Method;
 use serde_json::{Value, json};
@@ -27,9 +28,10 @@ const ANSWERS_MIN: usize = 2;
 /// Generous for a machine that runs other tests too, and for QR codes that an unoptimised build
 /// draws.
 const USUAL_MAX: Duration = Duration::from_secs(5);
-/// Concurrent requests of one merchant: many times the number of our database connections, and too
-/// few to make the server hurry its clients.
-const RUSH: usize = 150;
+/// Concurrent requests of one merchant, many times the number of our database connections.
+const RUSH: usize = 400;
+/// So many that the rush does not make the server hurry its clients.
+const CONNECTIONS: usize = 4 * RUSH;
 /// Those of them that may wait in the database.
 const ADMITTED_TOGETHER: i64 = 2;
 
@@ -141,9 +143,12 @@ async fn a_flood_of_public_requests_leaves_capacity_for_creating_an_invoice() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_merchant_with_hundreds_of_parallel_requests_delays_no_other_merchant() {
     with_stack(|stack| async move {
-        let rusher = stack.merchant().await;
-        let shop = stack.merchant().await.client;
-        assert_eq!(rusher.client.post("/v1/payment", &an_order()).await.status, 201);
+        let limits = Limits { connections_max: CONNECTIONS, ..Limits::default() };
+        let api = stack.replica_within(limits, "").await;
+        let (rusher, shop) = (stack.merchant().await, stack.merchant().await);
+        let [rushing, shop] =
+            [&rusher, &shop].map(|of| Client::new(api).with_key(of.new.api_key.reveal()));
+        assert_eq!(rushing.post("/v1/payment", &an_order()).await.status, 201);
         let (mut connection, mut watching) =
             (stack.database.connect().await, stack.database.connect().await);
         let mut row = connection.begin().await.unwrap();
@@ -152,7 +157,7 @@ async fn a_merchant_with_hundreds_of_parallel_requests_delays_no_other_merchant(
         assert_eq!(held.unwrap().rows_affected(), 1);
         let mut rush = JoinSet::new();
         for _ in 0..RUSH {
-            let client = rusher.client.clone();
+            let client = rushing.clone();
             rush.spawn(async move { client.post("/v1/payment", &an_order()).await.status });
         }
         eventually("the rush waits for its row", async || {

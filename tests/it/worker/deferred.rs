@@ -72,6 +72,8 @@ async fn a_burst_that_a_process_cannot_hold_is_delivered_once_and_delays_no_othe
         for statement in COUNTED {
             stack.sql(statement).await;
         }
+        // Held, so that the burst exceeds its places however slowly its messages come.
+        slow.hold();
         announce(&stack, &slow, BURST).await;
         stack.start(&[Role::IpnDelivery]);
         eventually("a part of the burst is deferred", async || {
@@ -79,6 +81,7 @@ async fn a_burst_that_a_process_cannot_hold_is_delivered_once_and_delays_no_othe
             (deferred > BURST / 10).then_some(())
         })
         .await;
+        slow.release();
         announce(&stack, &other, 1).await;
         other.wait_for(1).await;
         let before = slow.received().len();

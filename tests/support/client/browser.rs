@@ -269,10 +269,12 @@ impl Tab {
         }
     }
 
-    /// Waits until `condition` holds on the page.
+    /// Waits until `condition` holds on a page whose HTML has arrived: the browser shows a long
+    /// page in pieces, and the element that a test waits for may be in the first.
     pub async fn shows(&self, condition: &str) {
+        let whole = format!("document.readyState !== 'loading' && ({condition})");
         // A page that is being replaced cannot be evaluated.
-        self.until(condition, async || self.try_eval(condition).await == Ok(json!(true))).await;
+        self.until(condition, async || self.try_eval(&whole).await == Ok(json!(true))).await;
     }
 
     /// Presses "stay" as soon as it shows, on this page and on those that the tab opens later: a

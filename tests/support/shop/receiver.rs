@@ -17,6 +17,7 @@ use axum::{
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::Value;
 use sha2::Sha512;
+use tokio::sync::watch;
 
 use crate::server::broker::eventually;
 
@@ -64,6 +65,7 @@ pub struct Receiver {
     log: Arc<Mutex<Log>>,
     answer: Arc<Mutex<u16>>,
     pause: Duration,
+    held: Arc<watch::Sender<bool>>,
 }
 
 impl Receiver {
@@ -81,6 +83,7 @@ impl Receiver {
             log: Arc::default(),
             answer: Arc::new(Mutex::new(status)),
             pause,
+            held: Arc::new(watch::Sender::new(false)),
         };
         let router = Router::new().route("/ipn", post(Self::receive)).with_state(receiver.clone());
         tokio::spawn(async move { axum_serve(listener, router).await });
@@ -92,6 +95,7 @@ impl Receiver {
         headers: HeaderMap,
         body: Bytes,
     ) -> (StatusCode, &'static str) {
+        receiver.held.subscribe().wait_for(|held| !held).await.unwrap();
         tokio::time::sleep(receiver.pause).await;
         let (scripted, hesitation) = {
             let mut log = receiver.log.lock().unwrap();
@@ -106,6 +110,15 @@ impl Receiver {
     /// Answers these in turn before the usual one.
     pub fn answer_first(&self, statuses: &[u16]) {
         self.log.lock().unwrap().script.extend(statuses);
+    }
+
+    /// Answers nobody until [`release`](Self::release).
+    pub fn hold(&self) {
+        self.held.send_replace(true);
+    }
+
+    pub fn release(&self) {
+        self.held.send_replace(false);
     }
 
     /// Delays the next response by this time.
