@@ -93,7 +93,7 @@ pub async fn call(world: &World, requests: Vec<Vec<u8>>) -> f64 {
         callers.push(Mutex::new(Caller::open(world.installation.api).await));
     }
     let (requests, callers) = (Arc::new(requests), Arc::new(callers));
-    per_second(ORDERS, CONNECTIONS, move |number| {
+    per_second(requests.len(), CONNECTIONS, move |number| {
         let (requests, callers) = (requests.clone(), callers.clone());
         async move {
             let mut caller = free(&callers, number).await;

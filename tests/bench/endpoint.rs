@@ -149,7 +149,7 @@ impl Caller {
         status
     }
 
-    /// Sends a request whose response has a body, and returns the response's `ETag`.
+    /// Sends a request and returns the response's `ETag`.
     pub async fn tag(&mut self, request: &[u8]) -> Option<String> {
         let end = self.exchange(request).await;
         let head = String::from_utf8_lossy(&self.buffer[..end]);

@@ -15,6 +15,7 @@
 mod burst;
 mod cost;
 mod creation;
+mod dashboard;
 mod deadlines;
 mod delivery;
 mod endpoint;
@@ -57,6 +58,7 @@ async fn main() {
     reminders::run(&mut report).await;
     flood::run(&mut report).await;
     growth::run(&mut report).await;
+    dashboard::run(&mut report).await;
     export::run(&mut report).await;
     payout::run(&mut report).await;
     x402::run(&mut report).await;

@@ -12,7 +12,7 @@ use super::{Desk, between, with_desk};
 const HERE: &str = "/operator/announcements";
 
 /// Publishes an announcement, and returns its id.
-async fn published(admin: &mut super::visitor::Visitor, title: &str) -> String {
+async fn published(admin: &mut super::Visitor, title: &str) -> String {
     let page = admin.get(HERE).await.body;
     let id = between(&page, "name=\"id\" value=\"", "\"").to_owned();
     let fields = [("id", id.as_str()), ("title", title), ("body", "Use /v1."), ("days", "")];

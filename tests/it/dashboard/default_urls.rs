@@ -3,7 +3,7 @@
 use gateway::account::Role;
 use serde_json::{Value, json};
 
-use super::{between, visitor::Visitor, with_desk};
+use super::{Visitor, between, with_desk};
 
 const HOOK: &str = "https://shop.example/ipn?x=1";
 const PAID: &str = "https://shop.example/thanks";

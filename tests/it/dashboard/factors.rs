@@ -81,7 +81,7 @@ async fn owners_are_told_of_changes_that_a_thief_would_make() {
         assert_eq!(key.len(), 64);
         owner.get("/account").await;
         owner.post("/account/password", &[("password", "another good password")]).await;
-        let news = async |visitor: &mut super::visitor::Visitor| {
+        let news = async |visitor: &mut super::Visitor| {
             let page = visitor.get("/account").await.body;
             between(&page, "Recent security events", "</section>").to_owned()
         };
@@ -111,7 +111,7 @@ async fn guesses_of_a_fresh_proof_run_out_in_their_session_alone() {
         let merchant = desk.merchant().await;
         let mut owner = desk.invited(EMAIL, Role::Owner, Some(&merchant)).await;
         let (mut stolen, _) = desk.by_password(EMAIL, PASSWORD).await;
-        let confirm = async |visitor: &mut super::visitor::Visitor, password: &str| {
+        let confirm = async |visitor: &mut super::Visitor, password: &str| {
             visitor.get("/account/confirm?for=key.rotate").await;
             let fields = [("for", "key.rotate"), ("password", password)];
             visitor.post("/account/confirm", &fields).await

@@ -2,7 +2,7 @@
 
 use gateway::{account::Role, app::merchant::change::Changes};
 
-use super::{between, visitor::Visitor, with_desk};
+use super::{Visitor, between, with_desk};
 
 /// The value of a form's field in a page.
 fn field(body: &str, name: &str) -> String {

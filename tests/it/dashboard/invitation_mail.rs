@@ -7,7 +7,7 @@ use support::server::{
     stack::with_configured_stack,
 };
 
-use super::{Desk, PASSWORD, between, path_of, visitor::Visitor, with_desk};
+use super::{Desk, PASSWORD, Visitor, between, path_of, with_desk};
 
 const NEW: &str = "new@example.com";
 

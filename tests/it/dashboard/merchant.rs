@@ -21,7 +21,7 @@ use support::{
     shop::{Shop, with_shop},
 };
 
-use super::{Desk, between, payment, visitor::Visitor, with_desk};
+use super::{Desk, Visitor, between, payment, with_desk};
 
 const HOSTILE: &str = "\"><script>alert(1)</script>";
 

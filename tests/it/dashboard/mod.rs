@@ -33,7 +33,6 @@ mod sign_in;
 mod subscriptions;
 mod team;
 mod till;
-mod visitor;
 mod ways_in;
 mod x402;
 mod x402_health;
@@ -50,8 +49,8 @@ use gateway::{
     merchant::settings::Settings,
 };
 use serde_json::json;
+use support::client::visitor::Visitor;
 use support::server::stack::{Merchant, Stack, with_configured_stack};
-use visitor::Visitor;
 
 pub const PASSWORD: &str = "correct horse battery";
 
@@ -83,13 +82,7 @@ impl Desk {
     }
 
     async fn signed_in_again(&self, email: &str) -> Visitor {
-        let url = self.gateway.create_sign_in_link(email).await.unwrap();
-        let mut visitor = self.visitor();
-        let path = path_of(&url);
-        visitor.get(&path).await;
-        let answer = visitor.post(&path, &[]).await;
-        assert_eq!((answer.status, answer.header("location")), (303, Some("/")), "{}", answer.body);
-        visitor
+        Visitor::signed_in(self.address, &self.gateway, email).await
     }
 
     /// Somebody who accepted an invitation and so has a password.

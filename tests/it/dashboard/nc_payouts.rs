@@ -13,7 +13,7 @@ use support::{
     shop::payouts::{Payer, evm_address},
 };
 
-use super::{Desk, between, visitor::Visitor};
+use super::{Desk, Visitor, between};
 
 const NEW: &str = "/payouts/new/non-custodial";
 const CURRENCY: &str = "usdtmatic@polygon";

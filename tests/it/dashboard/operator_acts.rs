@@ -170,7 +170,7 @@ async fn a_large_deposit_that_came_back_is_accepted_by_two_accounts() {
         let mut ben = desk.signed_in("ben@example.com", Role::OperatorFinance, None).await;
         assert!(ada.get("/operator/deposits").await.body.contains(&sent.txid));
         let explain = format!("/operator/deposits/explain?network=polygon&q={}", sent.txid);
-        let seen = async |visitor: &mut super::visitor::Visitor| {
+        let seen = async |visitor: &mut super::Visitor| {
             eventually("it is there again", async || {
                 let page = visitor.get(&explain).await.body;
                 let there = page.contains("data-action=\"deposit.accept\"");

@@ -9,7 +9,7 @@ use support::{
     shop::payouts::Payer,
 };
 
-use super::{Desk, between, visitor::Visitor};
+use super::{Desk, Visitor, between};
 use crate::payout::{EVM, two_rows};
 
 /// A payer with an order that is funded and held for two people, and the operators' desk.

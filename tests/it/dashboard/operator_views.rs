@@ -134,7 +134,7 @@ async fn the_audit_log_is_filtered_by_author_kind_day_and_subject_and_paged() {
             )
             .await;
         let audit = "/operator/audit";
-        let of = async |visitor: &mut super::visitor::Visitor, query: &str| {
+        let of = async |visitor: &mut super::Visitor, query: &str| {
             visitor.get(&format!("{audit}?{query}")).await.body
         };
         let page = of(&mut admin, "by=a@example.com&kind=merchant").await;

@@ -6,11 +6,9 @@ use gateway::account::Role;
 use support::{client::Answer, server::stack::Merchant};
 
 use super::{
-    Desk, PASSWORD,
+    Desk, PASSWORD, Visitor,
     authenticator::{Passkey, question},
-    code_now, set_up_codes,
-    visitor::Visitor,
-    with_desk,
+    code_now, set_up_codes, with_desk,
 };
 
 const EMAIL: &str = "owner@example.com";

@@ -15,7 +15,7 @@ use support::{
     shop::payouts::{Payer, evm_address, new_order, row},
 };
 
-use super::{Desk, between, visitor::Visitor, with_desk};
+use super::{Desk, Visitor, between, with_desk};
 
 const API: &str = "/v1/evm-mass-payout";
 const CURRENCY: &str = "usdtmatic@polygon";

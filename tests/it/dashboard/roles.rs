@@ -8,7 +8,7 @@ use sqlx::{Executor, Row};
 use support::client::Answer;
 use uuid::Uuid;
 
-use super::{Desk, payment, visitor::Visitor, with_desk};
+use super::{Desk, Visitor, payment, with_desk};
 
 /// A path with every parameter replaced by `id`.
 fn path(route: &Route, id: &str) -> String {

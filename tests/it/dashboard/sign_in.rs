@@ -153,7 +153,7 @@ async fn guesses_run_out_over_all_copies_and_do_not_lock_the_owner_out_at_home()
         for turn in 0..10 {
             let server = if turn % 2 == 0 { desk.address } else { other };
             let origin = format!("http://localhost:{}", server.port());
-            let mut visitor = super::visitor::Visitor::new(server, &origin);
+            let mut visitor = super::Visitor::new(server, &origin);
             visitor.get("/sign-in").await;
             let fields = [("email", EMAIL), ("password", "a wrong password")];
             let answer = visitor.post("/sign-in", &fields).await;

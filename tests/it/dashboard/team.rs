@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use gateway::account::{Action, Role, action::Scope};
 use support::server::stack::Merchant;
 
-use super::{Desk, PASSWORD, between, path_of, set_up_codes, visitor::Visitor, with_desk};
+use super::{Desk, PASSWORD, Visitor, between, path_of, set_up_codes, with_desk};
 
 /// Invites somebody by the form and returns the path of the invitation.
 async fn invite(owner: &mut Visitor, team: &str, email: &str, role: &str) -> String {

@@ -10,7 +10,7 @@ use gateway::{
 };
 use support::client::Answer;
 
-use super::{Desk, PASSWORD, code_now, path_of, set_up_codes, visitor::Visitor, with_desk};
+use super::{Desk, PASSWORD, Visitor, code_now, path_of, set_up_codes, with_desk};
 
 const EMAIL: &str = "owner@example.com";
 

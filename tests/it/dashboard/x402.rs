@@ -8,7 +8,7 @@ use support::{
     server::stack::{Merchant, with_configured_stack},
 };
 
-use super::{Desk, between, pages, visitor::Visitor, with_desk};
+use super::{Desk, Visitor, between, pages, with_desk};
 use crate::x402::scene::{self, CENT, Scene, with_scene};
 
 const HOSTILE: &str = "\"><img src=x onerror=alert(1)><script>alert(1)</script>";

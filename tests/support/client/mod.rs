@@ -5,6 +5,7 @@ pub mod ctl;
 pub mod exchange;
 pub mod picture;
 pub mod raw;
+pub mod visitor;
 
 use std::net::SocketAddr;
 

@@ -86,7 +86,7 @@ pub struct Installation {
     launched: Mutex<Vec<(u32, SocketAddr)>>,
 }
 
-/// A running `gateway-api` or `gateway-worker`.
+/// A running `gateway-api`, `gateway-worker` or `gateway-dashboard`.
 pub struct Program {
     pub process: Process,
     metrics: SocketAddr,
@@ -186,7 +186,11 @@ impl Installation {
     ) -> Program {
         let metrics = local();
         let mut environment = self.settings.clone();
-        let setting = if name == "gateway-api" { "API" } else { "WORKER" };
+        let setting = match name {
+            "gateway-api" => "API",
+            "gateway-dashboard" => "DASHBOARD",
+            _ => "WORKER",
+        };
         environment.push((format!("GATEWAY_{setting}__METRICS_LISTEN"), metrics.to_string()));
         environment.extend(settings(more));
         let process = Process::start(&Launch {

@@ -4,6 +4,7 @@
 //! limits.
 
 pub mod announced;
+pub mod grown;
 pub mod payable;
 pub mod paying;
 pub mod payout_events;

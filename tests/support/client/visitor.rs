@@ -2,9 +2,10 @@
 
 use std::{collections::BTreeMap, net::SocketAddr};
 
+use super::{Answer, Client};
+use gateway::app::Gateway;
 use http::{Method, header};
-use support::client::{Answer, Client};
-use url::form_urlencoded;
+use url::{Url, form_urlencoded};
 
 #[derive(Clone)]
 pub struct Visitor {
@@ -19,6 +20,16 @@ impl Visitor {
     pub fn new(server: SocketAddr, dashboard_url: &str) -> Self {
         let origin = dashboard_url.trim_end_matches('/').to_owned();
         Self { server, origin, cookies: BTreeMap::new(), token: String::new() }
+    }
+
+    /// Somebody whose account exists, signed in by a link of the sandbox.
+    pub async fn signed_in(server: SocketAddr, gateway: &Gateway, email: &str) -> Self {
+        let link = Url::parse(&gateway.create_sign_in_link(email).await.unwrap()).unwrap();
+        let mut visitor = Self::new(server, &gateway.config.dashboard_url);
+        visitor.get(link.path()).await;
+        let answer = visitor.post(link.path(), &[]).await;
+        assert_eq!((answer.status, answer.header("location")), (303, Some("/")), "{}", answer.body);
+        visitor
     }
 
     pub async fn get(&mut self, path: &str) -> Answer {

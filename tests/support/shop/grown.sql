@@ -41,7 +41,7 @@ select d.event_id, d.merchant_id, case d.kind when 'finished' then 'invoice.paid
 from delivery d join invoice i on i.id = d.invoice_id where d.url = 'https://shop.example/ipn';
 insert into delivery (id, event_id, channel, kind, merchant_id, invoice_id, subject, url, payload, state, attempts, last_status,
     created_at, updated_at)
-select gen_random_uuid(), d.event_id || '_' || n, 'ipn', 'confirming', d.merchant_id, d.invoice_id, d.subject, d.url, d.payload,
+select gen_random_uuid(), d.event_id || '_' || n, 'ipn', 'confirming', d.merchant_id, d.invoice_id, md5(d.event_id || n)::uuid, d.url, d.payload,
     'delivered', 1, 200, d.created_at, d.created_at
 from delivery d cross join generate_series(2, $4) as n where d.url = 'https://shop.example/ipn';
 insert into delivery_attempt (delivery_id, cycle, attempt, started_at, duration_ms, status)
