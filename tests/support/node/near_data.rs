@@ -116,9 +116,17 @@ pub struct NearData {
     pub idle_at: Option<u64>,
     /// Height of a block whose second shard has activity only if a payment is made there.
     pub quiet_at: Option<u64>,
+    /// Height from which on there are three shards under new numbers but for the first: the second
+    /// was split.
+    pub resharded_at: Option<u64>,
     /// Number of newest blocks that are not final.
     pub unfinal: usize,
 }
+
+/// The shards of a block: their numbers, and the places of those that they were before a split.
+type Layout = &'static [(u64, usize)];
+const LAYOUT: Layout = &[(0, 0), (1, 1)];
+const LAYOUT_AFTER_A_SPLIT: Layout = &[(0, 0), (2, 1), (3, 1)];
 
 impl Default for NearData {
     fn default() -> Self {
@@ -126,56 +134,74 @@ impl Default for NearData {
         let length = bs58::decode(GENESIS_HASH).onto(&mut first);
         assert_eq!(length, Ok(32));
         let chain = StubChain::new(GENESIS_HEIGHT, first);
-        Self { chain, archive_below: None, idle_at: None, quiet_at: None, unfinal: 0 }
+        Self {
+            chain,
+            archive_below: None,
+            idle_at: None,
+            quiet_at: None,
+            resharded_at: None,
+            unfinal: 0,
+        }
     }
 }
 
 impl NearData {
-    /// Receipts that each shard executes; the second makes no chunk for every third block.
-    fn executed(&self, block: &StubBlock<NearReceipt>) -> [Option<Vec<Value>>; 2] {
+    fn layout(&self, height: u64) -> Layout {
+        if self.resharded_at.is_some_and(|from| height >= from) {
+            LAYOUT_AFTER_A_SPLIT
+        } else {
+            LAYOUT
+        }
+    }
+
+    /// Receipts that each shard executes; all but the first make no chunk for every third block.
+    fn executed(&self, block: &StubBlock<NearReceipt>) -> Vec<Option<Vec<Value>>> {
         let hash = bs58::encode(block.hash).into_string();
-        let has_second = !block.height.is_multiple_of(3);
-        let (mut first, mut second) = (Vec::new(), Vec::new());
+        let count = self.layout(block.height).len();
+        let (has_others, is_idle) =
+            (!block.height.is_multiple_of(3), self.idle_at == Some(block.height));
+        let mut shards = vec![Vec::new(); count];
         for (position, receipt) in block.transactions.iter().enumerate() {
-            let outcome = outcome(&hash, receipt);
-            if has_second && position % 2 == 1 { second.push(outcome) } else { first.push(outcome) }
+            let place = if has_others { position % count } else { 0 };
+            shards[place].push(outcome(&hash, receipt));
         }
-        if self.idle_at != Some(block.height) {
-            first.push(outcome(&hash, &NearReceipt::heartbeat(&hash)));
-            if has_second && self.quiet_at != Some(block.height) {
-                let other = NearReceipt::heartbeat(&format!("{hash} of the second"));
-                second.push(outcome(&hash, &other));
+        for (place, shard) in shards.iter_mut().enumerate() {
+            let is_quiet = place == 1 && self.quiet_at == Some(block.height);
+            if !is_idle && !is_quiet {
+                let other = format!("{hash} of shard {place}");
+                shard.push(outcome(&hash, &NearReceipt::heartbeat(&other)));
             }
+            prove(shard);
         }
-        prove(&mut first);
-        prove(&mut second);
-        [Some(first), has_second.then_some(second)]
+        let made = |(place, shard)| (place == 0 || has_others).then_some(shard);
+        shards.into_iter().enumerate().map(made).collect()
     }
 
     fn document(&self, block: &StubBlock<NearReceipt>) -> Value {
         let hash = bs58::encode(block.hash).into_string();
-        let executed = self.executed(block);
-        let included = [true, executed[1].is_some()];
+        let (layout, executed) = (self.layout(block.height), self.executed(block));
+        let included: Vec<bool> = executed.iter().map(Option::is_some).collect();
         let parent = self.chain.blocks.iter().find(|parent| parent.hash == block.parent);
         let before = parent.map(|parent| self.executed(parent)).unwrap_or_default();
-        let chunks: Vec<Value> = (0..2)
-            .map(|shard| {
-                let height = block.height - u64::from(!included[shard]);
-                let root = before[shard].as_ref().map_or(NO_HASH.to_owned(), |of| root(of));
-                chunk_header(block, shard, height, &root)
-            })
-            .collect();
-        let executed = executed.map(Option::unwrap_or_default);
-        let shards = executed.into_iter().enumerate().map(|(shard, outcomes)| {
+        let is_split = before.len() != layout.len();
+        let chunk = |(place, &(id, parent)): (usize, &(u64, usize))| {
+            let height = block.height - u64::from(!included[place]);
+            let executed = before.get(if is_split { parent } else { place });
+            let root = executed.and_then(Option::as_ref).map_or(NO_HASH.to_owned(), |of| root(of));
+            chunk_header(block, id, height, &root)
+        };
+        let chunks: Vec<Value> = layout.iter().enumerate().map(chunk).collect();
+        let shards = executed.into_iter().enumerate().map(|(place, executed)| {
+            let outcomes = executed.unwrap_or_default();
             let receipts: Vec<&Value> =
                 outcomes.iter().map(|outcome| &outcome["receipt"]).collect();
             let chunk = json!({
-                "author": "validator.near", "header": chunks[shard], "transactions": [],
+                "author": "validator.near", "header": chunks[place], "transactions": [],
                 "receipts": receipts
             });
             json!({
-                "shard_id": shard,
-                "chunk": if included[shard] { chunk } else { Value::Null },
+                "shard_id": layout[place].0,
+                "chunk": if included[place] { chunk } else { Value::Null },
                 "receipt_execution_outcomes": outcomes,
                 "state_changes": []
             })
@@ -184,7 +210,7 @@ impl NearData {
         json!({
             "block": {
                 "author": "validator.near",
-                "header": header(block, &hash, included),
+                "header": header(block, &hash, &included),
                 "chunks": chunks
             },
             "shards": shards
@@ -282,7 +308,7 @@ impl NearData {
     }
 }
 
-fn header(block: &StubBlock<NearReceipt>, hash: &str, included: [bool; 2]) -> Value {
+fn header(block: &StubBlock<NearReceipt>, hash: &str, included: &[bool]) -> Value {
     let parent = bs58::encode(block.parent).into_string();
     let nanos = block.mined_at.timestamp_nanos_opt().unwrap();
     json!({
@@ -325,7 +351,7 @@ fn header(block: &StubBlock<NearReceipt>, hash: &str, included: [bool; 2]) -> Va
 
 fn chunk_header(
     block: &StubBlock<NearReceipt>,
-    shard: usize,
+    shard: u64,
     height_included: u64,
     outcome_root: &str,
 ) -> Value {

@@ -5,6 +5,7 @@ pub mod driver;
 mod hostile;
 mod left_out;
 pub mod near;
+mod reported;
 mod suite;
 pub mod thorchain;
 pub mod tron;

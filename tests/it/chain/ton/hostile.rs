@@ -23,16 +23,20 @@ use super::driver::{TonChain, random_address, source};
 
 /// Changes one response; gets the path after `/api/v3/` and the node's response. A response changed
 /// to null means not found.
-type Lie = fn(&str, &mut Value);
+pub(super) type Lie = fn(&str, &mut Value);
 
-const TRANSACTIONS: &str = "transactionsByMasterchainBlock";
+pub(super) const TRANSACTIONS: &str = "transactionsByMasterchainBlock";
 const SHARDS: &str = "masterchainBlockShards";
 const HOLDERS: &str = "jetton/wallets";
 /// More of the node's blocks, one second apart, than the wait for a jetton wallet.
 const BLOCKS_OF_PATIENCE: usize = 20;
 
 /// Reads block `height` through the source while `lie` changes responses on the way.
-async fn told(chain: &TonChain, height: u64, lie: Lie) -> Result<Option<Block>, ChainError> {
+pub(super) async fn told(
+    chain: &TonChain,
+    height: u64,
+    lie: Lie,
+) -> Result<Option<Block>, ChainError> {
     let (liar, source) = lied_to(chain, lie).await;
     let block = source.block(height).await;
     fired(liar.desk.changed.load(Ordering::Relaxed));

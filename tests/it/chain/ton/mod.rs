@@ -4,4 +4,5 @@ pub(super) mod driver;
 mod hostile;
 mod left_out;
 mod paid;
+mod shards;
 mod suite;

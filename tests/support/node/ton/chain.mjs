@@ -7,6 +7,12 @@ import { readFileSync } from "node:fs";
 const GLOBAL_ID = -239;
 const GENESIS_TIME = 1_760_000_000;
 const COIN = 1_000_000_000n;
+const MASTERCHAIN_SHARD = "8000000000000000";
+/** Of the basic workchain: accounts whose address begins with the bit 0, and with 1. */
+const SHARDS = ["4000000000000000", "C000000000000000"];
+
+/** The shard of the account that a transaction belongs to. */
+export const shardOf = (tx) => SHARDS[Number(tx.address >> 255n)];
 const SUPPLY = 1n << 100n;
 
 const OP = { transfer: 0x0f8a7ea5, internalTransfer: 0x178d4519, notification: 0x7362d09c };
@@ -176,17 +182,20 @@ export class Chain {
     return seqno === 0 ? [] : [{ hash, now: this.blocks[seqno].gen_utime }];
   }
 
-  /** The masterchain block and the one shard block under it. */
+  /** The masterchain block and the blocks of the two shards under it, which share the accounts by their first bit. */
   wireBlocks({ seqno, root_hash, gen_utime, transactions }) {
     const shared = {
-      shard: "8000000000000000", seqno, file_hash: root_hash, global_id: GLOBAL_ID, version: 0,
+      seqno, file_hash: root_hash, global_id: GLOBAL_ID, version: 0,
       gen_utime: String(gen_utime), start_lt: "0", end_lt: "0",
-      masterchain_block_ref: { workchain: -1, shard: "8000000000000000", seqno },
+      masterchain_block_ref: { workchain: -1, shard: MASTERCHAIN_SHARD, seqno },
     };
-    const shard_hash = createHash("sha256").update(root_hash).digest("base64");
+    const shardBlock = (shard) => ({
+      ...shared, workchain: 0, shard, root_hash: createHash("sha256").update(shard + root_hash).digest("base64"),
+      tx_count: transactions.filter((tx) => shardOf(tx) === shard).length,
+    });
     return [
-      { ...shared, workchain: -1, root_hash, tx_count: this.ticks(seqno).length },
-      { ...shared, workchain: 0, root_hash: shard_hash, tx_count: transactions.length },
+      { ...shared, workchain: -1, shard: MASTERCHAIN_SHARD, root_hash, tx_count: this.ticks(seqno).length },
+      ...SHARDS.map(shardBlock),
     ];
   }
 

@@ -1,5 +1,7 @@
 // Toncenter's view of a chain: its API v3, which the gateway reads, and the part of its older v2 that `TonClient` uses.
 
+import { shardOf } from "./chain.mjs";
+
 const upper = (address) => (address ? address.toRawString().toUpperCase() : null);
 const text = (number) => (number === undefined || number === null ? null : String(number));
 const boc = (cell) => cell.toBoc().toString("base64");
@@ -42,7 +44,7 @@ const transaction = (seqno) => (tx) => ({
   lt: text(tx.lt),
   now: tx.now,
   mc_block_seqno: seqno,
-  block_ref: { workchain: 0, shard: "8000000000000000", seqno },
+  block_ref: { workchain: 0, shard: shardOf(tx), seqno },
   description: description(tx.description),
   in_msg: tx.inMessage ? message(tx.inMessage) : null,
   out_msgs: tx.outMessages.values().map(message),
@@ -72,7 +74,8 @@ export async function v3(chain, path, query) {
     case "masterchainInfo":
       return { last: chain.wireBlocks(chain.blocks.at(-1))[0], first: chain.wireBlocks(chain.blocks[0])[0] };
     case "blocks":
-      return { blocks: block ? page([chain.wireBlocks(block)[query.get("workchain") === "-1" ? 0 : 1]]) : [] };
+      return { blocks: page((block ? chain.wireBlocks(block) : []).filter(({ workchain, shard }) =>
+        query.get("workchain") === String(workchain) && query.get("shard") === shard)) };
     case "masterchainBlockShards":
       return block ? { blocks: page(chain.wireBlocks(block)) } : null;
     case "transactionsByMasterchainBlock":
