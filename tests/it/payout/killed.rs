@@ -31,7 +31,7 @@ use support::{
 
 use super::node;
 
-const RECIPIENTS: u32 = 600;
+pub(super) const RECIPIENTS: u32 = 600;
 const KILLS: usize = 5;
 /// Recipients on a real node, and the amount of its coin for each.
 const REPLACED: u32 = 3;
@@ -46,13 +46,13 @@ pub const MOMENTS: [&str; 6] = [
     "payout.ended",
 ];
 
-fn order() -> NewOrder {
+pub(super) fn order() -> NewOrder {
     let rows = (1..=RECIPIENTS).map(|number| row(number, evm_address(number), 1_000_000));
     new_order(Network::Polygon, "usdtmatic", rows.collect())
 }
 
 /// Number of paid recipients, after checking that none was paid twice.
-async fn paid_once(database: &TestDatabase) -> i64 {
+pub(super) async fn paid_once(database: &TestDatabase) -> i64 {
     let mut connection = database.connect().await;
     let (recipients, most): (i64, i64) = sqlx::query_as(
         "select count(*), coalesce(max(n), 0) from (select count(*) as n from sim_transfer \
@@ -67,14 +67,14 @@ async fn paid_once(database: &TestDatabase) -> i64 {
 }
 
 /// The merchant got the same events as without a crash.
-async fn is_told(database: &TestDatabase, id: &str) {
+pub(super) async fn is_told(database: &TestDatabase, id: &str) {
     let mut connection = database.connect().await;
     payout_events::are_legal(&mut connection, id, "killed").await;
     connection.close().await.unwrap();
 }
 
 /// The lease of a dead worker is not waited for in the test.
-async fn forget_lease(database: &TestDatabase) {
+pub(super) async fn forget_lease(database: &TestDatabase) {
     let mut connection = database.connect().await;
     let free = "update payout_order set leased_until = null";
     sqlx::query(free).execute(&mut connection).await.unwrap();

@@ -28,6 +28,7 @@ mod rotated;
 mod settle;
 mod tokens;
 mod told;
+mod two_payers;
 mod unused;
 pub mod utxo;
 mod webhook;

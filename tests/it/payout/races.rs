@@ -78,7 +78,7 @@ async fn parallel_confirms_cancels_and_refreshes_end_in_one_legal_state() {
     ends_in_one_legal_state(true).await;
 }
 
-/// Two processes, and messages that are duplicated or forged, pay no recipient twice.
+/// Workers side by side, and messages that are duplicated or forged, pay no recipient twice.
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_workers_and_repeated_messages_pay_once() {
     with_configured_stack(&only(Network::Polygon), |stack| async move {

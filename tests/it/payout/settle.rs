@@ -161,6 +161,7 @@ async fn a_payment_whose_nonce_paid_no_recipient_fails_and_is_refunded() {
         lost.is_open().await;
         scene.mine(CONFIRMATIONS).await;
         lost.is_held_as_displaced().await;
+        fired(1);
         // A final transaction of another account, unrelated to the payment.
         let other = &lost.story().await.deposits[0].tx_hash;
         lost.settle(other, "--nobody-paid").await.expect_failure(took_no_place);
@@ -248,6 +249,7 @@ async fn a_payment_that_another_transaction_made_is_paid_and_not_made_again() {
         let hash = lost.conflicting_payment(&evm_address(1), AMOUNT).await;
         scene.mine(CONFIRMATIONS).await;
         lost.is_held_as_displaced().await;
+        fired(1);
         lost.settle(&hash, "--nobody-paid").await.expect_failure("use --paid");
         lost.is_open().await;
         lost.is_settled_as(lost.settle(&hash, "--paid").await, "paid").await;
