@@ -1,52 +1,20 @@
 //! The database restarts, in order and by a crash, under running programs.
 
-use std::{
-    collections::BTreeSet,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use support::{
     fault::fired::fired,
     server::{broker::with_broker, installation::Installation, private_postgres::fresh_postgres},
-    shop::trade::{Order, Shop, forget_unanswered, stored_order_ids},
+    shop::trade::{Shop, forget_unanswered, stored_order_ids},
 };
+
+use super::customers::Customers;
 
 /// Recovery time of the programs, once the database responds again. The reconnect delay is at most
 /// 15 s.
 const RECOVERY_LIMIT: Duration = Duration::from_secs(60);
 /// A request gets some response within the API's own limit.
 const ANSWER_LIMIT: Duration = Duration::from_secs(14);
-const PAUSE: Duration = Duration::from_millis(100);
-
-/// Results of customers' requests while the database stopped and came back.
-#[derive(Default)]
-struct Seen {
-    acknowledged: Vec<Order>,
-    failed: usize,
-    slowest: Duration,
-}
-
-/// Creates orders without pause until stopped.
-async fn order_until(installation: &Installation, shop: &Shop, stop: &AtomicBool) -> Seen {
-    let mut seen = Seen::default();
-    while !stop.load(Ordering::Relaxed) {
-        let started = Instant::now();
-        match shop.try_create(installation).await {
-            Ok((order, _)) => seen.acknowledged.push(order),
-            Err(reason) => {
-                assert!(reason.contains("INTERNAL_ERROR"), "{reason}");
-                seen.failed += 1;
-            }
-        }
-        seen.slowest = seen.slowest.max(started.elapsed());
-        tokio::time::sleep(PAUSE).await;
-    }
-    seen
-}
 
 async fn survives(crash: bool) {
     with_broker(|broker| async move {
@@ -55,11 +23,7 @@ async fn survives(crash: bool) {
         let installation = Arc::new(Installation::new(&url, &(&*broker).into(), &[]));
         let (api, workers) = installation.start().await;
         let shop = Arc::new(Shop::open(&installation, 1_000).await);
-        let stop = Arc::new(AtomicBool::new(false));
-        let customers = tokio::spawn({
-            let (installation, shop, stop) = (installation.clone(), shop.clone(), stop.clone());
-            async move { order_until(&installation, &shop, &stop).await }
-        });
+        let customers = Customers::come(&installation, &shop);
         tokio::time::sleep(Duration::from_secs(1)).await;
         if crash { database.kill().await } else { database.stop().await }
         tokio::time::sleep(Duration::from_secs(2)).await;
@@ -67,8 +31,7 @@ async fn survives(crash: bool) {
         let (api_ready, workers_ready) = (api.ready().await, workers.ready().await);
         assert!(api_ready.max(workers_ready) < RECOVERY_LIMIT);
         tokio::time::sleep(Duration::from_millis(500)).await;
-        stop.store(true, Ordering::Relaxed);
-        let seen = customers.await.unwrap();
+        let seen = customers.leave().await;
         // A request may wait for a short outage of the database; then none is refused.
         let noticed = seen.failed > 0 || seen.slowest > Duration::from_secs(1);
         assert!(noticed, "the database was never away");

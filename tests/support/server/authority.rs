@@ -3,6 +3,7 @@
 
 use std::{
     fs,
+    net::{IpAddr, Ipv4Addr},
     path::{Path, PathBuf},
     process::Command,
 };
@@ -14,7 +15,8 @@ const AUTHORITY: &str = "[req]\ndistinguished_name = dn\nx509_extensions = v3\np
                          [v3]\nbasicConstraints = critical,CA:true\nkeyUsage = critical,keyCertSign\n\
                          subjectKeyIdentifier = hash\n";
 const SERVER: &str = "[req]\ndistinguished_name = dn\nprompt = no\n[dn]\nCN = localhost\n\
-                      [v3]\nbasicConstraints = CA:false\nsubjectAltName = IP:127.0.0.1,DNS:localhost\n";
+                      [v3]\nbasicConstraints = CA:false\nsubjectAltName = DNS:localhost";
+const LOOPBACK: [IpAddr; 1] = [IpAddr::V4(Ipv4Addr::LOCALHOST)];
 const NEW_KEY: [&str; 5] = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
 
 /// Its files are gone with it.
@@ -26,12 +28,19 @@ pub struct Authority {
 impl Authority {
     #[expect(clippy::new_without_default, reason = "it makes files")]
     pub fn new() -> Self {
+        Self::of_servers_at(LOOPBACK)
+    }
+
+    /// Its server's certificate is for all these addresses.
+    pub fn of_servers_at(addresses: impl IntoIterator<Item = IpAddr>) -> Self {
         let folder = Scratch::new();
         let made = folder.fresh("authority");
         fs::create_dir(&made).unwrap();
         let authority = Self { _folder: folder, made };
         fs::write(authority.file("ca.cnf"), AUTHORITY).unwrap();
-        fs::write(authority.file("server.cnf"), SERVER).unwrap();
+        let named = |address| format!(",IP:{address}");
+        let addresses: String = addresses.into_iter().map(named).collect();
+        fs::write(authority.file("server.cnf"), format!("{SERVER}{addresses}\n")).unwrap();
         let make = |arguments: &[&str]| authority.openssl(arguments);
         let ca = ["req", "-x509", "-config", "ca.cnf", "-days", "2", "-keyout", "ca.key", "-out"];
         make(&[&ca[..], &["ca.pem"], &NEW_KEY].concat());
@@ -58,11 +67,16 @@ impl Authority {
         self.file("ca.pem")
     }
 
+    /// The server's certificate and key.
+    pub fn server(&self) -> [PathBuf; 2] {
+        ["server.pem", "server.key"].map(|name| self.file(name))
+    }
+
     /// Copies the server's certificate and key into `folder` and returns where they are.
     pub fn equip(&self, folder: &Path) -> [PathBuf; 2] {
-        ["server.pem", "server.key"].map(|name| {
-            let copy = folder.join(name);
-            fs::copy(self.file(name), &copy).unwrap();
+        self.server().map(|file| {
+            let copy = folder.join(file.file_name().unwrap());
+            fs::copy(file, &copy).unwrap();
             copy
         })
     }

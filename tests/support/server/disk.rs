@@ -1,12 +1,60 @@
-//! Space on a small disk, taken and given back.
+//! Disks of private servers, and space on a small one, taken and given back.
 
 use std::{
     fs::File,
     io::{ErrorKind, Write},
     path::{Path, PathBuf},
+    process::Command,
 };
 
+use crate::server::forgetful_disk::ForgetfulDisk;
+
 const PIECE: [u8; 4096] = [1; 4096];
+
+/// The disk of a private server. Only root may make one that is not usual.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Room {
+    Usual,
+    Small {
+        megabytes: u32,
+    },
+    /// Loses in a power cut what was not synced.
+    Forgetful,
+}
+
+impl Room {
+    /// Mounts it at `folder`.
+    pub fn open(self, folder: &Path) -> Option<ForgetfulDisk> {
+        match self {
+            Self::Usual => None,
+            Self::Small { megabytes } => {
+                mount_small_disk(folder, megabytes);
+                None
+            }
+            Self::Forgetful => Some(ForgetfulDisk::mount(folder)),
+        }
+    }
+
+    /// The command that unmounts it after a test, however that ended: lazily, without waiting for a
+    /// server that is slow to die.
+    pub fn close(self, folder: &Path) -> Vec<String> {
+        match self {
+            Self::Usual => Vec::new(),
+            Self::Small { .. } | Self::Forgetful => {
+                vec!["umount".to_owned(), "-l".to_owned(), folder.display().to_string()]
+            }
+        }
+    }
+}
+
+fn mount_small_disk(folder: &Path, megabytes: u32) {
+    let size = format!("size={megabytes}m,mode=0700");
+    let mount =
+        Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder).output();
+    let mounted = mount.unwrap();
+    let why = String::from_utf8_lossy(&mounted.stderr);
+    assert!(mounted.status.success(), "a small disk needs a root that may mount one: {why}");
+}
 
 /// A file that takes up space until it is dropped.
 pub struct Ballast(PathBuf);

@@ -5,6 +5,7 @@ pub mod balancer;
 pub mod broker;
 pub mod database;
 pub mod disk;
+pub mod forgetful_disk;
 pub mod installation;
 pub mod listener;
 pub mod metrics;

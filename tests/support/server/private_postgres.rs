@@ -16,6 +16,8 @@ use sqlx::{Connection, Executor, PgConnection};
 
 use crate::client::ctl::Ran;
 use crate::server::authority::Authority;
+use crate::server::disk::Room;
+use crate::server::forgetful_disk::ForgetfulDisk;
 use crate::server::processes::{Janitor, Launch, Process, Signal, free_port, within};
 
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -29,6 +31,8 @@ pub struct PrivatePostgres {
     process: Option<Process>,
     /// Settings beyond those of every private server.
     settings: Vec<String>,
+    /// Unmounted after the process that uses it has ended.
+    disk: Option<ForgetfulDisk>,
     _janitor: Janitor,
 }
 
@@ -49,8 +53,18 @@ pub async fn fresh_postgres() -> PrivatePostgres {
 
 /// A running server for one test, on a disk of `megabytes`. Only root may make such a disk.
 pub async fn cramped_postgres(megabytes: u32) -> PrivatePostgres {
-    let mut server = PrivatePostgres::in_a_folder(Some(megabytes));
+    let mut server = PrivatePostgres::in_a_folder(Room::Small { megabytes });
     server.initialize();
+    server.start().await;
+    server
+}
+
+/// A running server for one test, on a disk that loses in a power cut what was not synced. Only
+/// root may make such a disk.
+pub async fn forgetful_postgres() -> PrivatePostgres {
+    let mut server = PrivatePostgres::in_a_folder(Room::Forgetful);
+    server.initialize();
+    server.disk().sync_all();
     server.start().await;
     server
 }
@@ -78,16 +92,6 @@ pub async fn encrypted_postgres(authority: &Authority) -> PrivatePostgres {
     server
 }
 
-/// Mounts a disk of this size at `folder`; the caller has to unmount it.
-pub fn mount_small_disk(folder: &Path, megabytes: u32) {
-    let size = format!("size={megabytes}m,mode=0700");
-    let mount =
-        Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder).output();
-    let mounted = mount.unwrap();
-    let why = String::from_utf8_lossy(&mounted.stderr);
-    assert!(mounted.status.success(), "a small disk needs a root that may mount one: {why}");
-}
-
 fn id(flag: &str, user: &[&str]) -> u32 {
     let output = Command::new("id").arg(flag).args(user).output().unwrap();
     String::from_utf8_lossy(&output.stdout).trim().parse().unwrap()
@@ -95,12 +99,12 @@ fn id(flag: &str, user: &[&str]) -> u32 {
 
 impl PrivatePostgres {
     fn create() -> Self {
-        let mut server = Self::in_a_folder(None);
+        let mut server = Self::in_a_folder(Room::Usual);
         server.initialize();
         server
     }
 
-    fn in_a_folder(megabytes: Option<u32>) -> Self {
+    fn in_a_folder(room: Room) -> Self {
         let programs = packaged("postgresql");
         // Root may not run PostgreSQL, and user postgres may not see this checkout: the folder lies
         // outside.
@@ -110,20 +114,13 @@ impl PrivatePostgres {
         let folder = parent.join(format!("gateway-test-{:016x}", rand::random::<u64>()));
         fs::create_dir(&folder).unwrap();
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o700)).unwrap();
-        let path = folder.display().to_string();
-        let janitor = match megabytes {
-            // Lazily, without waiting for a server that is slow to die.
-            Some(_) => Janitor::of(&folder, &["umount".to_owned(), "-l".to_owned(), path.clone()]),
-            None => Janitor::of(&folder, &[]),
-        };
-        if let Some(megabytes) = megabytes {
-            mount_small_disk(&folder, megabytes);
-        }
+        let janitor = Janitor::of(&folder, &room.close(&folder));
+        let disk = room.open(&folder);
         if let Some((user, group)) = owner {
             std::os::unix::fs::chown(&folder, Some(user), Some(group)).unwrap();
         }
         let (port, process, settings) = (free_port(), None, Vec::new());
-        Self { folder, programs, port, owner, process, settings, _janitor: janitor }
+        Self { folder, programs, port, owner, process, settings, disk, _janitor: janitor }
     }
 
     fn initialize(&mut self) {
@@ -214,6 +211,18 @@ impl PrivatePostgres {
         self.process().ended(Duration::from_secs(10)).await;
     }
 
+    /// The disk that forgets.
+    pub fn disk(&self) -> &ForgetfulDisk {
+        self.disk.as_ref().unwrap()
+    }
+
+    /// Kills it, and its disk loses what was not synced: returns the number of its bytes.
+    pub async fn lose_power(&mut self) -> u64 {
+        let lost = self.disk.as_mut().unwrap().lose_power();
+        self.process().ended(Duration::from_secs(10)).await;
+        lost
+    }
+
     /// Makes a database without a schema and returns its address.
     pub async fn create_empty_database(&self) -> String {
         let name = format!("fault_{:08x}", rand::random::<u32>());
@@ -235,7 +244,7 @@ impl PrivatePostgres {
 
     /// A running standby that replicates this server.
     pub async fn standby(&self) -> Self {
-        let mut standby = Self::in_a_folder(None);
+        let mut standby = Self::in_a_folder(Room::Usual);
         let (data, source) = (standby.data(), self.url("postgres"));
         let copying =
             ["-D", &data, "-d", &source, "-R", "-X", "stream", "--checkpoint=fast", "--no-sync"];
@@ -247,7 +256,7 @@ impl PrivatePostgres {
 
     /// A folder for a server that `backup.sh restore` makes; it is not started.
     pub fn without_data() -> Self {
-        Self::in_a_folder(None)
+        Self::in_a_folder(Room::Usual)
     }
 
     /// Runs a copy of `deploy/backup.sh` as this server's user, who cannot see the checkout.

@@ -12,8 +12,10 @@ use http::Method;
 use crate::server::{
     authority::Authority,
     broker::SHORT,
+    disk::Room,
+    forgetful_disk::ForgetfulDisk,
     installation::BrokerAccess,
-    private_postgres::{mount_small_disk, packaged},
+    private_postgres::packaged,
     processes::{self, Janitor, Launch, Process, Signal, free_port, is_alive, within},
 };
 
@@ -32,6 +34,8 @@ pub struct PrivateRabbitmq {
     nodes: Vec<String>,
     password: String,
     process: Option<Process>,
+    /// Unmounted after the process that uses it has ended.
+    _disk: Option<ForgetfulDisk>,
     _janitor: Janitor,
 }
 
@@ -47,7 +51,7 @@ struct Ports {
 
 /// A running broker for one test, to be stopped, killed and frozen.
 pub async fn private_rabbitmq() -> PrivateRabbitmq {
-    let mut broker = PrivateRabbitmq::alone(None);
+    let mut broker = PrivateRabbitmq::alone(Room::Usual);
     broker.start().await;
     broker
 }
@@ -55,7 +59,7 @@ pub async fn private_rabbitmq() -> PrivateRabbitmq {
 /// A broker of its own on a disk of this size, running. It blocks publishers when less than
 /// [`DISK_FREE_LIMIT_MB`] are free.
 pub async fn cramped_rabbitmq(megabytes: u32) -> PrivateRabbitmq {
-    let mut broker = PrivateRabbitmq::alone(Some(megabytes));
+    let mut broker = PrivateRabbitmq::alone(Room::Small { megabytes });
     broker.start().await;
     broker
 }
@@ -63,7 +67,7 @@ pub async fn cramped_rabbitmq(megabytes: u32) -> PrivateRabbitmq {
 /// A broker that takes encrypted connections alone, running, and the port of its encrypted
 /// management interface.
 pub async fn encrypted_rabbitmq(authority: &Authority) -> (PrivateRabbitmq, u16) {
-    let mut broker = PrivateRabbitmq::alone(None);
+    let mut broker = PrivateRabbitmq::alone(Room::Usual);
     let [certificate, key] = authority.equip(&broker.folder);
     let (amqp, management) = (broker.ports.amqp, free_port());
     let file = broker.folder.join("rabbitmq.conf");
@@ -93,7 +97,7 @@ pub async fn private_cluster() -> [PrivateRabbitmq; 3] {
     let nodes: Vec<_> = ports.iter().map(Ports::node).collect();
     let secret = format!("{:032x}", rand::random::<u128>());
     let mut cluster =
-        ports.map(|ports| PrivateRabbitmq::of(ports, nodes.clone(), secret.clone(), None));
+        ports.map(|ports| PrivateRabbitmq::of(ports, nodes.clone(), secret.clone(), Room::Usual));
     // One after another: each finds those before it and joins them.
     for broker in &mut cluster {
         broker.start().await;
@@ -113,30 +117,26 @@ impl Ports {
 }
 
 impl PrivateRabbitmq {
-    /// On a disk of this size, if one is given.
-    fn alone(megabytes: Option<u32>) -> Self {
+    fn alone(room: Room) -> Self {
         let ports = Ports::free(free_port());
         let secret = format!("{:032x}", rand::random::<u128>());
-        Self::of(ports, vec![ports.node()], secret, megabytes)
+        Self::of(ports, vec![ports.node()], secret, room)
     }
 
     /// `secret` is the administrator's password, and the cookie by which the nodes of a cluster
     /// authenticate each other.
-    fn of(ports: Ports, nodes: Vec<String>, secret: String, megabytes: Option<u32>) -> Self {
+    fn of(ports: Ports, nodes: Vec<String>, secret: String, room: Room) -> Self {
         let programs = packaged("rabbitmq");
         let id = rand::random::<u64>();
         let folder = std::env::temp_dir().join(format!("gateway-test-{id:016x}"));
         for part in ["home", "data", "log"] {
             fs::create_dir_all(folder.join(part)).unwrap();
         }
-        let mut end = format!("ERL_EPMD_ADDRESS=127.0.0.1 epmd -port {} -kill", ports.names);
-        if let Some(megabytes) = megabytes {
-            let data = folder.join("data");
-            mount_small_disk(&data, megabytes);
-            // Lazily, without waiting for a broker that is slow to die.
-            end.push_str(&format!("; umount -l {}", data.display()));
-        }
+        let data = folder.join("data");
+        let mut end = format!("ERL_EPMD_ADDRESS=127.0.0.1 epmd -port {} -kill; ", ports.names);
+        end.push_str(&room.close(&data).join(" "));
         let janitor = Janitor::of(&folder, &["bash".into(), "-c".into(), end]);
+        let disk = room.open(&data);
         let broker = Self {
             folder,
             programs,
@@ -144,6 +144,7 @@ impl PrivateRabbitmq {
             nodes,
             password: secret,
             process: None,
+            _disk: disk,
             _janitor: janitor,
         };
         broker.configure();
