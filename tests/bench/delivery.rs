@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use chrono::DateTime;
 use gateway::{
+    app::Gateway,
     broker::route::Route,
     storage::{
         deliveries::{self, AttemptRecord},
@@ -16,7 +17,7 @@ use support::{
     server::processes::Signal,
     shop::announced::{any_invoice, new_event},
 };
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, mpsc, oneshot};
 use uuid::Uuid;
 
 use crate::{
@@ -28,45 +29,61 @@ use crate::{
 pub const BACKLOG: usize = 4_000;
 pub const MERCHANTS: usize = 80;
 /// Concurrent deliveries of one worker, and of the bare loop beside it.
-const IN_FLIGHT: usize = 200;
-const IN_FLIGHT_SETTING: (&str, &str) = ("GATEWAY_WORKER__DELIVERIES_IN_FLIGHT", "200");
+pub const IN_FLIGHT: usize = 200;
+pub const IN_FLIGHT_SETTING: (&str, &str) = ("GATEWAY_WORKER__DELIVERIES_IN_FLIGHT", "200");
 const LIMIT: Duration = Duration::from_secs(120);
 const RATE: &str = "deliver: IPNs per second, a backlog";
+const BATCHES: &str = "deliver: IPNs per second, against commits of many";
 const INSERTS: &str = "deliver: IPNs per second, against bare inserts";
 const ALONE: &str = "deliver: IPNs per second, a backlog of one merchant";
 const SCALE: &str = "scale: two worker processes against one";
+const SCALE_AT_ONCE: &str = "scale: two worker processes, receivers answer at once";
 /// Response time of the slow endpoint, so that one process is limited by waiting and not by the
 /// processor.
 const PAUSE: Duration = Duration::from_millis(500);
+const ONE_PROCESS: &str = "one process with the same receivers";
+/// Most outcomes that a worker stores together (`workers/src/batch.rs`).
+const OUTCOMES: usize = 200;
 
 pub async fn run(report: &mut Report) {
-    if report.wants(RATE) || report.wants(INSERTS) {
+    if [RATE, BATCHES, INSERTS].into_iter().any(|name| report.wants(name)) {
         rate(report).await;
     }
     if report.wants(ALONE) {
         alone(report).await;
     }
     if report.wants(SCALE) {
-        scale(report).await;
+        let rounds = scale(report.rounds, PAUSE).await;
+        report.ratio(SCALE, "/s", ONE_PROCESS, Goal::AtLeast(1.8), rounds);
+    }
+    if report.wants(SCALE_AT_ONCE) {
+        let rounds = scale(report.rounds, Duration::ZERO).await;
+        report.beside(SCALE_AT_ONCE, "/s", ONE_PROCESS, rounds);
     }
 }
 
 async fn rate(report: &mut Report) {
-    let (mut posts, mut inserts) = (Rounds::default(), Rounds::default());
+    let (mut posts, mut batches, mut inserts) =
+        (Rounds::default(), Rounds::default(), Rounds::default());
     let count = report.rounds;
     with_world(&[IN_FLIGHT_SETTING], |world| async move {
         for round in 0..=count {
             let ours = drain(&world, 1, Duration::ZERO, BACKLOG, MERCHANTS).await;
-            let post_and_commit = post_and_commit(&world).await;
+            let post_and_commit = bare(&world, 1).await;
+            let post_and_commit_many = bare(&world, OUTCOMES).await;
             let two_inserts = two_inserts(&world).await;
             // The first round warms up.
             if round > 0 {
                 posts.add(ours, post_and_commit);
+                batches.add(ours, post_and_commit_many);
                 inserts.add(ours, two_inserts);
             }
         }
         let limit = "a bare loop of one keep-alive POST and one commit of the same rows";
         report.ratio(RATE, "/s", limit, Goal::AtLeast(0.6), posts);
+        let limit =
+            "a bare loop of keep-alive POSTs and commits of up to 200 outcomes, as the worker's";
+        report.beside(BATCHES, "/s", limit, batches);
         let limit = "a bare loop of two inserts and a commit";
         report.ratio(INSERTS, "/s", limit, Goal::AtLeast(0.35), inserts);
     })
@@ -86,18 +103,18 @@ async fn alone(report: &mut Report) {
     .await;
 }
 
-async fn scale(report: &mut Report) {
+async fn scale(count: usize, pause: Duration) -> Rounds {
     let mut rounds = Rounds::default();
-    let count = report.rounds;
+    let of_all = &mut rounds;
     with_world(&[IN_FLIGHT_SETTING], |world| async move {
         for _ in 0..count {
-            let two = drain(&world, 2, PAUSE, BACKLOG, MERCHANTS).await;
-            let one = drain(&world, 1, PAUSE, BACKLOG, MERCHANTS).await;
-            rounds.add(two, one);
+            let two = drain(&world, 2, pause, BACKLOG, MERCHANTS).await;
+            let one = drain(&world, 1, pause, BACKLOG, MERCHANTS).await;
+            of_all.add(two, one);
         }
-        report.ratio(SCALE, "/s", "one process, receiver bound", Goal::AtLeast(1.8), rounds);
     })
     .await;
+    rounds
 }
 
 /// Writes the row without a message, for loops that run without a broker.
@@ -131,10 +148,23 @@ pub async fn drain(
     merchants: usize,
 ) -> f64 {
     let endpoint = Endpoint::answering_after(pause).await;
-    fill(world, &endpoint, backlog, merchants).await;
+    drain_to(&endpoint, world, processes, backlog, merchants).await
+}
+
+/// The same to an endpoint of the caller's.
+pub async fn drain_to(
+    endpoint: &Endpoint,
+    world: &Arc<World>,
+    processes: usize,
+    backlog: usize,
+    merchants: usize,
+) -> f64 {
+    fill(world, endpoint, backlog, merchants).await;
+    let settings = endpoint.settings();
+    let settings: Vec<_> = settings.iter().map(|(name, value)| (*name, &**value)).collect();
     let mut workers = Vec::new();
     for _ in 0..processes {
-        workers.push(world.installation.launch("gateway-worker", &["ipn-delivery"], &[]));
+        workers.push(world.installation.launch("gateway-worker", &["ipn-delivery"], &settings));
     }
     endpoint.until(backlog, LIMIT).await;
     let open = "select count(*) from delivery where state <> 'delivered'";
@@ -175,7 +205,8 @@ pub async fn fill(world: &Arc<World>, endpoint: &Endpoint, backlog: usize, merch
 }
 
 /// The same endpoint and the same rows with nothing between: no queue, no signature, no guard.
-async fn post_and_commit(world: &Arc<World>) -> f64 {
+/// Up to `together` outcomes are committed in one statement.
+async fn bare(world: &Arc<World>, together: usize) -> f64 {
     let endpoint = Endpoint::answering_after(Duration::ZERO).await;
     let merchant = world.merchants(1).await.remove(0);
     let invoice = any_invoice(&mut world.connect().await, merchant.id).await;
@@ -191,22 +222,64 @@ async fn post_and_commit(world: &Arc<World>) -> f64 {
     for at in 0..IN_FLIGHT {
         callers.push(Mutex::new(Caller::open(endpoint.address(at)).await));
     }
-    let (world_in, rows, callers) = (world.clone(), Arc::new(rows), Arc::new(callers));
+    let store = Arc::new(Store::of(world, together));
+    let (rows, callers) = (Arc::new(rows), Arc::new(callers));
     let rate = per_second(BACKLOG, IN_FLIGHT, move |number| {
-        let (world, rows, callers) = (world_in.clone(), rows.clone(), callers.clone());
+        let (rows, callers, store) = (rows.clone(), callers.clone(), store.clone());
         async move {
             let new = &rows[number];
             let request = post("/ipn", &[("x-gateway-event-id", &new.event_id)], &new.payload);
             let status = free(&callers, number).await.send(&request).await;
-            let record = delivered(new.delivery.as_ref().unwrap().id, status);
-            let mut connection = world.gateway.db.connection().await.unwrap();
-            let recorded = deliveries::record_attempts(&mut connection, &[&record]).await.unwrap();
-            assert_eq!(recorded.len(), 1);
+            store.put(delivered(new.delivery.as_ref().unwrap().id, status)).await;
         }
     })
     .await;
     world.run("truncate delivery, outbox cascade").await;
     rate
+}
+
+type Waiting = (AttemptRecord, oneshot::Sender<()>);
+
+/// Commits outcomes: each alone, or those that wait together.
+enum Store {
+    Alone(Arc<Gateway>),
+    Together(mpsc::UnboundedSender<Waiting>),
+}
+
+impl Store {
+    fn of(world: &World, together: usize) -> Self {
+        let gateway = world.gateway.clone();
+        if together == 1 {
+            return Self::Alone(gateway);
+        }
+        let (sender, mut receiver) = mpsc::unbounded_channel::<Waiting>();
+        tokio::spawn(async move {
+            let mut batch = Vec::new();
+            while receiver.recv_many(&mut batch, together).await > 0 {
+                commit(&gateway, &batch.iter().map(|(record, _)| record).collect::<Vec<_>>()).await;
+                batch.drain(..).for_each(|(_, committed)| committed.send(()).unwrap());
+            }
+        });
+        Self::Together(sender)
+    }
+
+    /// Returns when the outcome is committed.
+    async fn put(&self, record: AttemptRecord) {
+        match self {
+            Self::Alone(gateway) => commit(gateway, &[&record]).await,
+            Self::Together(writer) => {
+                let (committed, outcome) = oneshot::channel();
+                writer.send((record, committed)).ok().unwrap();
+                outcome.await.unwrap();
+            }
+        }
+    }
+}
+
+async fn commit(gateway: &Gateway, records: &[&AttemptRecord]) {
+    let mut connection = gateway.db.connection().await.unwrap();
+    let recorded = deliveries::record_attempts(&mut connection, records).await.unwrap();
+    assert_eq!(recorded.len(), records.len());
 }
 
 fn delivered(delivery_id: Uuid, status: u16) -> AttemptRecord {

@@ -2,18 +2,27 @@
 //! measured.
 
 use std::{
-    net::SocketAddr,
-    sync::{Arc, Mutex},
+    net::{Ipv4Addr, SocketAddr},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
+use rustls::{
+    ServerConfig,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject},
+};
+use support::server::authority::Authority;
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
+    io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::{TcpListener, TcpStream},
     sync::Notify,
 };
+use tokio_rustls::TlsAcceptor;
 
-const ADDRESSES: usize = 100;
+const ADDRESSES: u8 = 100;
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 
 /// Answers 200 to every POST after `pause`, and records the arrival of each whole request. It has
@@ -22,18 +31,60 @@ const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 #[derive(Clone)]
 pub struct Endpoint {
     addresses: Arc<[SocketAddr]>,
+    tls: Option<Tls>,
     arrivals: Arc<Mutex<Vec<(String, Instant)>>>,
     arrived: Arc<Notify>,
 }
 
+/// Receivers with a certificate.
+#[derive(Clone)]
+struct Tls {
+    authority: Arc<Authority>,
+    acceptor: TlsAcceptor,
+    handshakes: Arc<AtomicUsize>,
+}
+
+impl Tls {
+    fn new() -> Self {
+        let authority = Authority::of_servers_at((1..=ADDRESSES).map(|at| address(at).into()));
+        let [certificate, key] = authority.server();
+        let certificates = CertificateDer::pem_file_iter(certificate).unwrap();
+        let certificates = certificates.map(Result::unwrap).collect();
+        let key = PrivateKeyDer::from_pem_file(key).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(certificates, key)
+            .unwrap();
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        Self { authority: Arc::new(authority), acceptor, handshakes: Arc::default() }
+    }
+}
+
+fn address(number: u8) -> Ipv4Addr {
+    Ipv4Addr::new(127, 0, 1, number)
+}
+
 impl Endpoint {
     pub async fn answering_after(pause: Duration) -> Self {
+        Self::open(pause, None).await
+    }
+
+    /// The same over TLS. A worker needs [`Endpoint::settings`] to trust it.
+    pub async fn answering_over_tls_after(pause: Duration) -> Self {
+        Self::open(pause, Some(Tls::new())).await
+    }
+
+    async fn open(pause: Duration, tls: Option<Tls>) -> Self {
         let mut listeners = Vec::new();
         for number in 1..=ADDRESSES {
-            listeners.push(TcpListener::bind(format!("127.0.1.{number}:0")).await.unwrap());
+            listeners.push(TcpListener::bind((address(number), 0)).await.unwrap());
         }
         let endpoint = Self {
             addresses: listeners.iter().map(|listener| listener.local_addr().unwrap()).collect(),
+            tls,
             arrivals: Arc::default(),
             arrived: Arc::default(),
         };
@@ -42,23 +93,47 @@ impl Endpoint {
             tokio::spawn(async move {
                 while let Ok((stream, _)) = listener.accept().await {
                     stream.set_nodelay(true).unwrap();
-                    tokio::spawn(serving.clone().serve(stream, pause));
+                    tokio::spawn(serving.clone().accept(stream, pause));
                 }
             });
         }
         endpoint
     }
 
+    async fn accept(self, stream: TcpStream, pause: Duration) {
+        match self.tls.clone() {
+            None => self.serve(stream, pause).await,
+            Some(tls) => {
+                if let Ok(stream) = tls.acceptor.accept(stream).await {
+                    tls.handshakes.fetch_add(1, Ordering::Relaxed);
+                    self.serve(stream, pause).await;
+                }
+            }
+        }
+    }
+
+    /// Settings of a worker that delivers to it.
+    pub fn settings(&self) -> Vec<(&'static str, String)> {
+        let certificate = |tls: &Tls| tls.authority.certificate().display().to_string();
+        self.tls.iter().map(|tls| ("SSL_CERT_FILE", certificate(tls))).collect()
+    }
+
+    /// TLS sessions that clients have begun.
+    pub fn handshakes(&self) -> usize {
+        self.tls.as_ref().map_or(0, |tls| tls.handshakes.load(Ordering::Relaxed))
+    }
+
     pub fn address(&self, at: usize) -> SocketAddr {
-        self.addresses[at % ADDRESSES]
+        self.addresses[at % self.addresses.len()]
     }
 
     /// URL of the merchant with this number.
     pub fn url(&self, at: usize) -> String {
-        format!("http://{}/ipn", self.address(at))
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}/ipn", self.address(at))
     }
 
-    async fn serve(self, mut stream: TcpStream, pause: Duration) {
+    async fn serve(self, mut stream: impl AsyncRead + AsyncWrite + Unpin, pause: Duration) {
         let mut buffer = Vec::with_capacity(8192);
         loop {
             let Some((id, end)) = read_message(&mut stream, &mut buffer).await else { return };
@@ -102,7 +177,10 @@ impl Endpoint {
 }
 
 /// Reads one message with a content length; returns its event id and where it ends in the buffer.
-async fn read_message(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<(String, usize)> {
+async fn read_message(
+    stream: &mut (impl AsyncRead + Unpin),
+    buffer: &mut Vec<u8>,
+) -> Option<(String, usize)> {
     loop {
         if let Some(head_end) = find(buffer, b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&buffer[..head_end]).to_ascii_lowercase();

@@ -1,18 +1,12 @@
 //! An export of a million rows: how fast it is read and sent, how much memory the API takes for it,
 //! and how long others wait for their invoices meanwhile.
 
-use std::{
-    fs,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use futures_util::TryStreamExt;
 use gateway::app::merchant::manage::NewMerchant;
 use serde_json::json;
-use support::{
-    client::Client,
-    server::{installation::Program, processes::Signal},
-};
+use support::{client::Client, server::processes::Signal};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -20,6 +14,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    footprint::highest,
     report::{Goal, Report, Rounds, percentile},
     world::{World, with_world},
 };
@@ -30,6 +25,7 @@ const ROWS: usize = 1_000_000;
 /// Ask for invoices meanwhile. One may ask 60 times a minute.
 const OTHERS: usize = 100;
 const EVERY: Duration = Duration::from_millis(20);
+const BESIDE_FOR: Duration = Duration::from_secs(10);
 const LIMIT: Duration = Duration::from_secs(60);
 
 const SPEED: &str = "export: 1,000,000 rows of the ledger as CSV";
@@ -69,9 +65,13 @@ pub async fn run(report: &mut Report) {
             let exported = exported(&world, &merchant).await;
             speed.add(exported, copied);
             memory.add_alone(highest(&api));
-            let calm = created(&world, &others, tokio::time::sleep(LIMIT / 6)).await;
+            let calm = created(&world, &others, tokio::time::sleep(BESIDE_FOR)).await;
+            // One export after another, for as many invoices as in the calm.
             let busy = created(&world, &others, async {
-                download(&world, &merchant).await;
+                let started = Instant::now();
+                while started.elapsed() < BESIDE_FOR {
+                    download(&world, &merchant).await;
+                }
             });
             beside.add(busy.await, calm);
             api.process.signal(Signal::Terminate);
@@ -166,13 +166,4 @@ async fn created(
     };
     let (mut took, ()) = tokio::join!(creating, ended);
     percentile(&mut took, 0.99)
-}
-
-/// The most megabytes of a process's memory that were in RAM since it began.
-fn highest(program: &Program) -> f64 {
-    let path = format!("/proc/{}/status", program.process.pid());
-    let status = fs::read_to_string(path).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    let kilobytes: u64 = line.trim().trim_end_matches(" kB").parse().unwrap();
-    kilobytes as f64 / 1024.0
 }

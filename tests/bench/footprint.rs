@@ -67,9 +67,18 @@ async fn busy(report: &mut Report) {
 
 /// Megabytes of a process's memory that are in RAM.
 pub fn resident(program: &Program) -> f64 {
+    megabytes(program, "VmRSS:")
+}
+
+/// The most megabytes of a process's memory that were in RAM since it began.
+pub fn highest(program: &Program) -> f64 {
+    megabytes(program, "VmHWM:")
+}
+
+fn megabytes(program: &Program, counter: &str) -> f64 {
     let path = format!("/proc/{}/status", program.process.pid());
     let status = fs::read_to_string(path).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(counter)).unwrap();
     let kilobytes: u64 = line.trim().trim_end_matches(" kB").parse().unwrap();
     kilobytes as f64 / 1024.0
 }

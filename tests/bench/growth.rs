@@ -17,11 +17,12 @@ use crate::{
 };
 
 const SMALL: i32 = 10_000;
-const LARGE: i32 = 1_000_000;
+pub const LARGE: i32 = 1_000_000;
 const MERCHANTS: usize = 100;
 const SAMPLES: usize = 50;
 const LIMIT: Duration = Duration::from_secs(30);
 const NAME: &str = "growth: 1,000,000 invoices against 10,000";
+const DEEP: &str = "growth: the last page of a merchant's 10,000 invoices";
 
 /// Invoices `$2` to `$3` of the merchants `$1`, all but one in a hundred ended, each with its
 /// address and deposit.
@@ -49,19 +50,23 @@ const FILL: &str = "
     from given join made on made.id = given.invoice_id where made.status = 'paid'";
 
 const KINDS: [&str; 4] = ["create", "read", "list", "match"];
+/// Whose calls are counted by the rate limit.
+const CALLED_KINDS: usize = 4;
+const PER_PAGE: usize = 50;
 
 /// Gateways over tables of one size, and the merchants whose invoices fill them.
-struct Filled {
-    world: Arc<World>,
+pub struct Filled {
+    pub world: Arc<World>,
     merchants: Vec<NewMerchant>,
     count: usize,
 }
 
 pub async fn run(report: &mut Report) {
-    if !report.wants(NAME) {
+    if ![NAME, DEEP].into_iter().any(|name| report.wants(name)) {
         return;
     }
     let mut rounds = KINDS.map(|_| Rounds::default());
+    let mut deep = Rounds::default();
     let count = report.rounds;
     with_world(&[], |large| async move {
         with_world(&[], |small| async move {
@@ -71,11 +76,14 @@ pub async fn run(report: &mut Report) {
                 small.world.installation.start_api().await,
             ];
             for round in 0..=count {
+                let last = large.measure_the_last_page(round).await;
                 let (large, small) = (large.measure(round).await, small.measure(round).await);
-                for (kind, rounds) in rounds.iter_mut().enumerate() {
-                    if round > 0 {
+                if round > 0 {
+                    for (kind, rounds) in rounds.iter_mut().enumerate() {
                         rounds.add(large[kind], small[kind]);
                     }
+                    let [_, _, first, _] = large;
+                    deep.add(last, first);
                 }
             }
             for program in programs {
@@ -86,6 +94,7 @@ pub async fn run(report: &mut Report) {
                 let limit = "the same with 10,000 invoices";
                 report.ratio(&format!("{NAME}, {kind}"), "ms", limit, Goal::AtMost(1.25), rounds);
             }
+            report.value(DEEP, "ms", Some("the first page"), Goal::AtMost(150.0), deep);
         })
         .await;
     })
@@ -93,7 +102,7 @@ pub async fn run(report: &mut Report) {
 }
 
 impl Filled {
-    async fn of(world: Arc<World>, count: i32) -> Self {
+    pub async fn of(world: Arc<World>, count: i32) -> Self {
         let merchants = world.merchants(MERCHANTS).await;
         let ids: Vec<_> = merchants.iter().map(|new| new.id).collect();
         let mut connection = world.connect().await;
@@ -111,25 +120,19 @@ impl Filled {
     async fn measure(&self, round: usize) -> [f64; 4] {
         self.world.refresh_rates().await;
         let mut samples: [Vec<f64>; 4] = Default::default();
-        let at = |kind: usize| (round * 3 + kind) % MERCHANTS;
-        let client = |kind: usize| {
-            Client::new(self.world.installation.api)
-                .with_key(self.merchants[at(kind)].api_key.reveal())
-        };
+        let client = |kind| self.client(caller(round, kind));
         let body =
             json!({ "price_amount": 20, "price_currency": "usd", "pay_currency": "usdtmatic" });
         for sample in 0..SAMPLES {
             let started = Instant::now();
             assert_eq!(client(0).post("/v1/payment", &body).await.status, 201);
             samples[0].push(milliseconds(started));
-            // Invoice n belongs to merchant n mod 100.
-            let number = at(1) + MERCHANTS * (1 + sample * 7 % (self.count / MERCHANTS - 1));
-            let path = format!("/v1/payment/pzi_{number:026}");
+            let path = format!("/v1/payment/{}", self.invoice(caller(round, 1), sample * 7));
             let started = Instant::now();
             assert_eq!(client(1).get(&path).await.status, 200);
             samples[1].push(milliseconds(started));
             let started = Instant::now();
-            assert_eq!(client(2).get("/v1/payment?limit=50&page=0").await.status, 200);
+            assert_eq!(client(2).get(&list(0)).await.status, 200);
             samples[2].push(milliseconds(started));
             let deposit = self.deposit(&self.merchants[sample % MERCHANTS]).await;
             let started = Instant::now();
@@ -140,6 +143,32 @@ impl Filled {
         samples.map(median)
     }
 
+    /// The median milliseconds.
+    async fn measure_the_last_page(&self, round: usize) -> f64 {
+        let (client, path) =
+            (self.client(caller(round, 3)), list(self.count / MERCHANTS / PER_PAGE - 1));
+        let mut samples = Vec::new();
+        for _ in 0..SAMPLES {
+            let started = Instant::now();
+            let answer = client.get(&path).await;
+            samples.push(milliseconds(started));
+            assert_eq!(answer.status, 200);
+            assert_eq!(answer.json()["data"].as_array().unwrap().len(), PER_PAGE);
+        }
+        median(samples)
+    }
+
+    /// The payment id of one of a merchant's invoices: invoice n belongs to merchant n mod 100.
+    pub fn invoice(&self, merchant: usize, at: usize) -> String {
+        let number = merchant + MERCHANTS * (1 + at % (self.count / MERCHANTS - 1));
+        format!("pzi_{number:026}")
+    }
+
+    pub fn client(&self, merchant: usize) -> Client {
+        let key = self.merchants[merchant].api_key.reveal();
+        Client::new(self.world.installation.api).with_key(key)
+    }
+
     /// A final deposit that pays an open invoice.
     async fn deposit(&self, merchant: &NewMerchant) -> Uuid {
         let mut connection = self.world.connect().await;
@@ -147,6 +176,15 @@ impl Filled {
         let payable = Payable::insert(&mut connection, merchant.id, url).await;
         final_deposit(&mut connection, &payable).await
     }
+}
+
+/// The number of the merchant that calls.
+fn caller(round: usize, kind: usize) -> usize {
+    (round * CALLED_KINDS + kind) % MERCHANTS
+}
+
+fn list(page: usize) -> String {
+    format!("/v1/payment?limit={PER_PAGE}&page={page}")
 }
 
 fn milliseconds(since: Instant) -> f64 {

@@ -13,22 +13,27 @@
 )]
 
 mod burst;
+mod cold;
 mod cost;
 mod creation;
 mod dashboard;
 mod deadlines;
 mod delivery;
+mod encrypted;
 mod endpoint;
 mod export;
 mod flood;
 mod footprint;
 mod growth;
 mod latency;
+mod mixed;
 mod pages;
 mod payout;
 mod reminders;
 mod report;
 mod scan;
+mod slow_disk;
+mod storm;
 mod world;
 mod x402;
 
@@ -51,18 +56,23 @@ async fn main() {
     // First, while this process has no freed memory for the addresses.
     scan::run(&mut report).await;
     creation::run(&mut report).await;
+    slow_disk::run(&mut report).await;
     delivery::run(&mut report).await;
+    encrypted::run(&mut report).await;
     burst::run(&mut report).await;
     latency::run(&mut report).await;
     deadlines::run(&mut report).await;
     reminders::run(&mut report).await;
     flood::run(&mut report).await;
     growth::run(&mut report).await;
+    cold::run(&mut report).await;
     dashboard::run(&mut report).await;
     export::run(&mut report).await;
+    mixed::run(&mut report).await;
     payout::run(&mut report).await;
     x402::run(&mut report).await;
     pages::run(&mut report).await;
+    storm::run(&mut report).await;
     footprint::run(&mut report).await;
     cost::run(&mut report).await;
     report.finish();

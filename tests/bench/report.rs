@@ -31,7 +31,8 @@ impl Goal {
     }
 }
 
-/// One measure. With a limit the goal applies to the ratio to it, otherwise to the value itself.
+/// One measure: medians of its rounds. The goal applies to the ratio to the limit, or to the value
+/// itself.
 #[derive(Serialize)]
 struct Row {
     name: String,
@@ -40,6 +41,9 @@ struct Row {
     limit: Option<&'static str>,
     limit_value: Option<f64>,
     ratio: Option<f64>,
+    /// The least and the greatest of the rounds: of their ratios, or of their values if the goal
+    /// applies to those or there is no limit.
+    spread: [f64; 2],
     goal: Option<String>,
     holds: bool,
     rounds: Vec<Vec<f64>>,
@@ -96,21 +100,9 @@ impl Report {
         goal: Goal,
         rounds: Rounds,
     ) {
-        let value = median(rounds.column(0).unwrap());
-        let limit_value = median(rounds.column(1).unwrap());
-        let ratio = median(rounds.0.iter().map(|round| round[0] / round[1]).collect());
-        self.rows.push(Row {
-            name: name.to_owned(),
-            value,
-            unit,
-            limit: Some(limit),
-            limit_value: Some(limit_value),
-            ratio: Some(ratio),
-            goal: Some(goal.text(" ×")),
-            holds: goal.holds(ratio),
-            rounds: rounds.0,
-        });
-        self.say_last();
+        let row = Row::of(name, unit, Some(limit), rounds);
+        let holds = goal.holds(row.ratio.unwrap());
+        self.add(Row { goal: Some(goal.text(" ×")), holds, ..row });
     }
 
     /// Adds a measure whose goal applies to its value; a limit is shown beside it for comparison.
@@ -122,42 +114,26 @@ impl Report {
         goal: Goal,
         rounds: Rounds,
     ) {
-        let value = median(rounds.column(0).unwrap());
-        let limit_value = rounds.column(1).filter(|_| limit.is_some()).map(median);
-        self.rows.push(Row {
-            name: name.to_owned(),
-            value,
-            unit,
-            limit,
-            limit_value,
-            ratio: limit_value.map(|limit| value / limit),
-            goal: Some(goal.text(&format!(" {unit}"))),
-            holds: goal.holds(value),
-            rounds: rounds.0,
-        });
-        self.say_last();
+        let spread = spread(&rounds.column(0).unwrap());
+        let row = Row::of(name, unit, limit, rounds);
+        let holds = goal.holds(row.value);
+        self.add(Row { goal: Some(goal.text(&format!(" {unit}"))), holds, spread, ..row });
     }
 
     /// Adds a figure without a goal, for information.
     pub fn figure(&mut self, name: &str, unit: &'static str, rounds: Rounds) {
-        self.rows.push(Row {
-            name: name.to_owned(),
-            value: median(rounds.column(0).unwrap()),
-            unit,
-            limit: None,
-            limit_value: None,
-            ratio: None,
-            goal: None,
-            holds: true,
-            rounds: rounds.0,
-        });
-        self.say_last();
+        self.add(Row::of(name, unit, None, rounds));
     }
 
-    fn say_last(&self) {
-        if let Some(row) = self.rows.last() {
-            eprintln!("    {}", row.line());
-        }
+    /// Adds a figure without a goal, with a limit beside it for comparison.
+    pub fn beside(&mut self, name: &str, unit: &'static str, limit: &'static str, rounds: Rounds) {
+        self.add(Row::of(name, unit, Some(limit), rounds));
+    }
+
+    /// Adds a row and says it at once: the whole takes long.
+    fn add(&mut self, row: Row) {
+        eprintln!("    {}", row.line());
+        self.rows.push(row);
     }
 
     /// These rows, after those of earlier runs of other measures.
@@ -172,8 +148,8 @@ impl Report {
     /// Prints the table and writes `.run/bench.json`. Exits 1 if a goal was missed.
     pub fn finish(self) {
         println!(
-            "\n{:<52} {:>12} {:>12} {:>8}  {:<10} ",
-            "measure", "value", "limit", "ratio", "goal"
+            "\n{:<60} {:>12} {:>10} {:>7} {:>15}  {:<10} ",
+            "measure", "value", "limit", "ratio", "spread", "goal"
         );
         for row in &self.rows {
             println!("{}", row.line());
@@ -193,24 +169,56 @@ impl Report {
 }
 
 impl Row {
+    /// Without a goal.
+    fn of(name: &str, unit: &'static str, limit: Option<&'static str>, rounds: Rounds) -> Self {
+        let values = rounds.column(0).unwrap();
+        let limits = rounds.column(1).filter(|_| limit.is_some());
+        let ratios = limits.as_ref().map(|limits| {
+            values.iter().zip(limits).map(|(value, limit)| value / limit).collect::<Vec<_>>()
+        });
+        let spread = spread(ratios.as_ref().unwrap_or(&values));
+        Self {
+            name: name.to_owned(),
+            value: median(values),
+            unit,
+            limit,
+            limit_value: limits.map(median),
+            ratio: ratios.map(median),
+            spread,
+            goal: None,
+            holds: true,
+            rounds: rounds.0,
+        }
+    }
+
     fn line(&self) -> String {
         let figure =
             |value: f64| if value >= 100.0 { format!("{value:.0}") } else { format!("{value:.2}") };
         let optional = |value: Option<f64>| value.map(figure).unwrap_or_default();
         let value = format!("{} {}", figure(self.value), self.unit);
+        let [least, greatest] = self.spread.map(figure);
+        let spread =
+            if self.rounds.len() > 1 { format!("{least}–{greatest}") } else { String::new() };
         let holds = match &self.goal {
             Some(_) if self.holds => "holds",
             Some(_) => "MISSED",
             None => "",
         };
         format!(
-            "{:<52} {value:>12} {:>12} {:>8}  {:<10} {holds}",
+            "{:<60} {value:>12} {:>10} {:>7} {spread:>15}  {:<10} {holds}",
             self.name,
             optional(self.limit_value),
             optional(self.ratio),
             self.goal.as_deref().unwrap_or_default()
         )
     }
+}
+
+fn spread(values: &[f64]) -> [f64; 2] {
+    [
+        values.iter().copied().fold(f64::INFINITY, f64::min),
+        values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+    ]
 }
 
 pub fn median(mut values: Vec<f64>) -> f64 {

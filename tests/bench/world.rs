@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 pub const POOL: u32 = 20;
 
 pub struct World {
-    pub database: TestDatabase,
+    database_url: String,
     pub installation: Installation,
     /// A gateway inside this process, to prepare rows and for loops beside the programs.
     pub gateway: Arc<Gateway>,
@@ -35,11 +35,21 @@ pub async fn with_world<F: Future<Output = ()>>(
     more: &[(&str, &str)],
     measure: impl FnOnce(Arc<World>) -> F,
 ) {
+    let database = TestDatabase::create().await;
+    with_world_over(&database.url, more, measure).await;
+    database.remove().await;
+}
+
+/// The same over a database of the caller's.
+pub async fn with_world_over<F: Future<Output = ()>>(
+    database_url: &str,
+    more: &[(&str, &str)],
+    measure: impl FnOnce(Arc<World>) -> F,
+) {
     with_broker(|broker| async move {
-        let world = Arc::new(World::new(broker, more).await);
+        let world = Arc::new(World::new(database_url, broker, more).await);
         measure(world.clone()).await;
         world.gateway.db.close().await;
-        world.database.remove().await;
     })
     .await;
 }
@@ -58,8 +68,7 @@ pub async fn require_durable_servers() {
 }
 
 impl World {
-    async fn new(broker: Arc<TestBroker>, more: &[(&str, &str)]) -> Self {
-        let database = TestDatabase::create().await;
+    async fn new(database_url: &str, broker: Arc<TestBroker>, more: &[(&str, &str)]) -> Self {
         let access = BrokerAccess::from(&*broker);
         let pool = POOL.to_string();
         let mut settings = vec![
@@ -68,19 +77,19 @@ impl World {
             ("GATEWAY_LOG", "json"),
         ];
         settings.extend(more);
-        let installation = Installation::new(&database.url, &access, &settings);
+        let installation = Installation::new(database_url, &access, &settings);
         let toml = format!(
             "database_url = {:?}\namqp_url = {:?}\nmaster_key = {MASTER_KEY:?}\n\
              broker.prefix = {:?}\nbroker.vhost = {:?}\nbroker.ipn_wait_ms = {}\n\
              egress.allow_private = true\ndatabase_connections_max = {POOL}\n",
-            database.url,
+            database_url,
             access.amqp_url,
             access.topology.prefix(),
             access.vhost,
             access.topology.timing().ipn_wait_ms,
         );
         let gateway = Arc::new(Gateway::new(Config::from_toml(&toml).unwrap()).unwrap());
-        let world = Self { database, installation, gateway };
+        let world = Self { database_url: database_url.to_owned(), installation, gateway };
         world.refresh_rates().await;
         world
     }
@@ -108,8 +117,12 @@ impl World {
         Relay(stop)
     }
 
+    pub fn database_url(&self) -> &str {
+        &self.database_url
+    }
+
     pub async fn connect(&self) -> PgConnection {
-        self.database.connect().await
+        PgConnection::connect(&self.database_url).await.unwrap()
     }
 
     pub async fn run(&self, statement: &'static str) {

@@ -60,7 +60,7 @@ impl Programs {
     async fn start(world: Arc<World>, network: Network, section: &[(&str, String)]) -> Self {
         let mut toml = format!(
             "database_url = {:?}\namqp_url = \"amqp://nobody.invalid\"\nmaster_key = {MASTER_KEY:?}\n",
-            world.database.url
+            world.database_url()
         ) + &only(network);
         for (key, value) in section {
             // A quoted number is not a number in TOML.
