@@ -14,7 +14,7 @@ use super::{Db, PgConnection, StorageError, Tx, identity};
 const LIMIT: Duration = Duration::from_secs(5);
 /// Sessions that are kept busy until the first one's next statement must go elsewhere.
 const BUSY: usize = 3;
-/// What `SETTINGS` gives to a session, for one transaction; in one round trip.
+/// The `SETTINGS` of a session, for one transaction; in one round trip.
 const BEGIN: &str = "begin; set local statement_timeout = 15000; set local lock_timeout = 8000; \
                      set local idle_in_transaction_session_timeout = 30000; set local jit = off";
 const SESSION: &str = "select pg_backend_pid()";

@@ -76,7 +76,7 @@ async fn storm(world: &World) -> f64 {
     started.elapsed().as_secs_f64()
 }
 
-/// What `meanwhile` returns, and the milliseconds of each payment that a merchant created during
+/// The result of `meanwhile`, and the milliseconds of each payment that a merchant created during
 /// it, who was connected before.
 async fn created_during<T>(world: &World, meanwhile: impl Future<Output = T>) -> (T, Vec<f64>) {
     world.refresh_rates().await;

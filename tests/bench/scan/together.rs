@@ -64,7 +64,7 @@ pub async fn run(report: &mut Report) {
     report.figure(DAY, "s", day);
 }
 
-/// What `meanwhile` returns, and the milliseconds that each look of the others took during it.
+/// The result of `meanwhile`, and the milliseconds that each look of the others took during it.
 async fn beside<T>(others: &mut Vec<Watcher>, meanwhile: impl Future<Output = T>) -> (T, Vec<f64>) {
     let stop = CancellationToken::new();
     let mut watching = JoinSet::new();

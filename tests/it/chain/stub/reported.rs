@@ -1,5 +1,5 @@
-//! What nodes of these networks were reported to do: internal transactions that are missing, shards
-//! that are split, and transactions whose receipts are executed blocks apart.
+//! Behaviour that was reported of nodes of these networks: internal transactions that are missing,
+//! shards that are split, and transactions whose receipts are executed blocks apart.
 
 use gateway::chain::{
     Agreement, Block, ChainError, ChainSource, Transfer, TransferAsset, near::NearSource,
