@@ -13,14 +13,16 @@ mod unread;
 mod utxo;
 mod watch;
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use gateway::{
     asset::Network,
     chain::{
-        ChainSource, evm::EvmSource, near::NearSource, solana::SolanaSource,
-        thorchain::ThorchainSource, ton::TonSource, tron::TronSource, utxo::UtxoSource,
+        ChainSource, Transfer, TransferAmount, TransferAsset, evm::EvmSource, near::NearSource,
+        solana::SolanaSource, thorchain::ThorchainSource, ton::TonSource, tron::TronSource,
+        utxo::UtxoSource,
     },
+    money::BaseUnits,
 };
 use secrecy::SecretString;
 use support::node::stub_node::{Node, StubNode};
@@ -95,4 +97,19 @@ async fn scan<N: Node + Default, S: ChainSource>(
 
 fn milliseconds(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1000.0
+}
+
+/// A block's payments to others; `block` tells them from those of other blocks.
+fn payments(block: u64, count: u64) -> Vec<Transfer> {
+    let payment = |number: u64| Transfer {
+        key: format!("{block}:{number}"),
+        tx_hash: block.to_string(),
+        to: format!("0x{block:020x}{number:020x}"),
+        from: None,
+        asset: TransferAsset::Native,
+        amount: TransferAmount::Units(BaseUnits::new(5)),
+        maturity: 1,
+        spends: Arc::default(),
+    };
+    (0..count).map(payment).collect()
 }

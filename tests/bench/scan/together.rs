@@ -9,15 +9,13 @@ use std::{
 use gateway::{
     app::deposit::follow_chain::Follower,
     asset::Network,
-    chain::{Transfer, TransferAmount, TransferAsset},
     config::{ChainSettings, ChainSourceKind},
-    money::BaseUnits,
 };
 use support::node::scripted_chain::ScriptedChain;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::milliseconds;
+use super::{milliseconds, payments};
 use crate::{
     report::{Goal, Report, Rounds, percentile},
     world::{World, with_world},
@@ -113,18 +111,7 @@ impl Watcher {
 
     /// A block of payments to others.
     fn mine(&mut self) {
-        let mined = self.mined;
-        let transfer = |n: u64| Transfer {
-            key: format!("{mined}:{n}"),
-            tx_hash: mined.to_string(),
-            to: format!("0x{mined:020x}{n:020x}"),
-            from: None,
-            asset: TransferAsset::Native,
-            amount: TransferAmount::Units(BaseUnits::new(5)),
-            maturity: 1,
-            spends: Arc::default(),
-        };
-        self.chain.script().mine(0, (0..TRANSFERS).map(transfer).collect());
+        self.chain.script().mine(0, payments(self.mined, TRANSFERS));
         self.mined += 1;
     }
 

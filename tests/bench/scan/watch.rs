@@ -9,13 +9,11 @@ use std::{
 use gateway::{
     app::deposit::follow_chain::Follower,
     asset::Network,
-    chain::{Transfer, TransferAmount, TransferAsset},
     config::{ChainSettings, ChainSourceKind},
-    money::BaseUnits,
 };
 use support::node::scripted_chain::ScriptedChain;
 
-use super::milliseconds;
+use super::{milliseconds, payments};
 use crate::{
     report::{Goal, Report, Rounds},
     world::{World, with_world},
@@ -107,20 +105,8 @@ impl Watcher {
     /// Milliseconds.
     async fn per_block(&mut self) -> f64 {
         for _ in 0..BLOCKS {
-            let paid = self.paid;
-            let transfer = |n: u64| Transfer {
-                key: format!("{paid}:{n}"),
-                tx_hash: paid.to_string(),
-                to: format!("0x{paid:020x}{n:020x}"),
-                from: None,
-                asset: TransferAsset::Native,
-                amount: TransferAmount::Units(BaseUnits::new(5)),
-                maturity: 1,
-                spends: Arc::default(),
-            };
-            let transfers = (0..TRANSFERS).map(transfer).collect();
+            self.chain.script().mine(0, payments(self.paid, TRANSFERS));
             self.paid += 1;
-            self.chain.script().mine(0, transfers);
         }
         let started = Instant::now();
         let look = self.follower.look(&self.world.gateway).await.unwrap();
