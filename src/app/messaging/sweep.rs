@@ -81,6 +81,13 @@ pub struct SweepMemory {
     window_page: i64,
 }
 
+impl SweepMemory {
+    /// For a sweep that follows at once: an operator may still be moving the messages.
+    pub const fn forget_missing(&mut self) {
+        (self.dead_letters_missing, self.payout_dead_letters_missing) = (false, false);
+    }
+}
+
 const PARKED: ChannelRoutes<'static> = ChannelRoutes {
     ipn: Route::IpnDead.as_str(),
     payout: Route::PayoutWebhookDead.as_str(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use gateway::{
     app::messaging::sweep::{SweepMemory, Swept},
     broker::management::Management,
+    retry::ReconnectDelay,
     storage::locks::SessionLock,
 };
 
@@ -28,14 +29,19 @@ pub async fn run(agent: &Agent) {
     if management.is_none() {
         tracing::warn!("without a management address the sweeper cannot repair the topology");
     }
+    let mut delay = ReconnectDelay::new();
     while !agent.stop.is_cancelled() {
         match SessionLock::try_take(&agent.gateway.db, "sweeper").await {
             Ok(Some(lock)) => tokio::select! {
-                () = sweep(agent, management.as_ref(), lock) => {}
+                () = sweep(agent, management.as_ref(), lock, &mut delay) => {}
                 // Under the same lock, and at its own pace: a slow node must not delay the sweep.
                 () = reconcile::run(agent) => {}
             },
-            Ok(None) => agent.readiness.set(PART, true),
+            Ok(None) => {
+                agent.readiness.set(PART, true);
+                pause(&agent.stop, SWEEP_EVERY).await;
+                continue;
+            }
             Err(error) => {
                 agent.readiness.set(PART, false);
                 tracing::warn!(
@@ -44,28 +50,42 @@ pub async fn run(agent: &Agent) {
                 );
             }
         }
-        pause(&agent.stop, SWEEP_EVERY).await;
+        pause(&agent.stop, delay.next()).await;
     }
 }
 
-async fn sweep(agent: &Agent, management: Option<&Management>, mut lock: SessionLock) {
+/// Sweeps until the lock is lost. A sweep that failed is made again soon: a server that restarts is
+/// back within seconds.
+async fn sweep(
+    agent: &Agent,
+    management: Option<&Management>,
+    mut lock: SessionLock,
+    delay: &mut ReconnectDelay,
+) {
     let mut memory = SweepMemory::default();
     while !agent.stop.is_cancelled() && lock.is_held().await {
         let sweep = agent.gateway.sweep(management, &mut memory);
-        match tokio::time::timeout(SWEEP_LIMIT, sweep).await {
+        let wait = match tokio::time::timeout(SWEEP_LIMIT, sweep).await {
             Ok(Ok(swept)) => {
+                delay.reset();
                 agent.readiness.set(PART, true);
                 if swept != (Swept { forgotten: swept.forgotten, ..Swept::default() }) {
                     tracing::warn!(?swept, "the sweep found lost work");
                 }
+                SWEEP_EVERY
             }
             Ok(Err(error)) => {
                 agent.readiness.set(PART, false);
                 tracing::warn!(error = with_causes(&error), "the sweep failed");
+                memory.forget_missing();
+                delay.next()
             }
-            Err(_) => tracing::warn!("the sweep took too long"),
-        }
-        pause(&agent.stop, SWEEP_EVERY).await;
+            Err(_) => {
+                tracing::warn!("the sweep took too long");
+                SWEEP_EVERY
+            }
+        };
+        pause(&agent.stop, wait).await;
     }
     lock.release().await;
 }
