@@ -13,7 +13,10 @@ use support::{
 
 use super::{
     EVM,
-    node::{COIN, Scene, USDT, due, is_settled, items, node_with_multisend, told_by, with_scene},
+    node::{
+        COIN, CONFIRMATIONS, Scene, USDT, due, is_settled, items, node_with_multisend, told_by,
+        with_scene,
+    },
 };
 
 const ROWS: u32 = 40;
@@ -50,6 +53,30 @@ impl Scene {
         let word =
             self.anvil.rpc("eth_call", json!([{ "to": USDT, "data": data }, "latest"])).await;
         u128::from_str_radix(word.unwrap().as_str().unwrap().trim_start_matches("0x"), 16).unwrap()
+    }
+
+    /// Mines until the call of many waits in the mempool. It is not signed before the allowance has
+    /// its confirmations, and no block follows the one that gives it the last of them.
+    async fn sent_together(&self, id: &str) -> Story {
+        let is_signed = |story: &Story| count(story, "allowance") == 1;
+        let story = self.mine_until(id, is_signed, async |_, _| ()).await;
+        let allowance = story.payments.iter().find(|one| one.purpose.as_str() == "allowance");
+        let hash = &allowance.unwrap().tx_hash;
+        eventually("the allowance is mined", async || {
+            if self.anvil.receipt(hash).await.unwrap().is_null() {
+                self.anvil.mine().await.unwrap();
+            }
+            let receipt = self.anvil.receipt(hash).await.unwrap();
+            (!receipt.is_null()).then_some(())
+        })
+        .await;
+        self.mine(CONFIRMATIONS - 1).await;
+        eventually("the call of many is sent", async || {
+            let story = self.payer.story(id).await;
+            let mut calls = story.payments.iter().filter(|one| one.purpose.as_str() == "pay");
+            calls.any(|one| one.state.as_str() == "sent").then_some(story)
+        })
+        .await
     }
 
     /// Gas of an order's payments of a purpose.
@@ -173,13 +200,7 @@ async fn whom_the_token_refuses_keeps_no_other_from_his_money() {
 async fn a_call_that_fails_in_its_block_pays_nobody_and_its_rows_are_paid_one_by_one() {
     with_multisend(|scene, _| async move {
         let (order, id) = scene.funded(&items(1, 12)).await;
-        let is_sent = |story: &Story| {
-            story
-                .payments
-                .iter()
-                .any(|one| one.purpose.as_str() == "pay" && one.state.as_str() == "sent")
-        };
-        let story = scene.mine_until(&id, is_sent, async |_, _| ()).await;
+        let story = scene.sent_together(&id).await;
         assert_eq!(count(&story, "pay"), 1);
         scene.anvil.blacklist(USDT, &evm_address(7)).await.unwrap();
         let story = scene.mine_until(&id, is_settled, async |_, _| ()).await;
