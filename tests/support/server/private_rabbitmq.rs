@@ -35,7 +35,7 @@ pub struct PrivateRabbitmq {
     password: String,
     process: Option<Process>,
     /// Unmounted after the process that uses it has ended.
-    _disk: Option<ForgetfulDisk>,
+    disk: Option<ForgetfulDisk>,
     _janitor: Janitor,
 }
 
@@ -60,6 +60,14 @@ pub async fn private_rabbitmq() -> PrivateRabbitmq {
 /// [`DISK_FREE_LIMIT_MB`] are free.
 pub async fn cramped_rabbitmq(megabytes: u32) -> PrivateRabbitmq {
     let mut broker = PrivateRabbitmq::alone(Room::Small { megabytes });
+    broker.start().await;
+    broker
+}
+
+/// A running broker on a disk that loses in a power cut what was not synced. Only root may make
+/// such a disk.
+pub async fn forgetful_rabbitmq() -> PrivateRabbitmq {
+    let mut broker = PrivateRabbitmq::alone(Room::Forgetful);
     broker.start().await;
     broker
 }
@@ -144,7 +152,7 @@ impl PrivateRabbitmq {
             nodes,
             password: secret,
             process: None,
-            _disk: disk,
+            disk,
             _janitor: janitor,
         };
         broker.configure();
@@ -273,6 +281,18 @@ impl PrivateRabbitmq {
 
     pub async fn kill(&mut self) {
         self.end(Signal::Kill).await;
+    }
+
+    /// The disk that forgets.
+    pub fn disk(&self) -> &ForgetfulDisk {
+        self.disk.as_ref().unwrap()
+    }
+
+    /// Kills it, and its disk loses what was not synced: returns the number of its bytes.
+    pub fn lose_power(&mut self) -> u64 {
+        let lost = self.disk.as_mut().unwrap().lose_power();
+        self.process = None;
+        lost
     }
 
     /// Kills it and removes all it ever stored: queues, messages, users.

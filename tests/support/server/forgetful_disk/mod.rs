@@ -10,7 +10,7 @@ use std::{
     fs, io,
     path::{Path, PathBuf},
     process::Command,
-    sync::{Arc, Mutex, MutexGuard},
+    sync::{Arc, Condvar, Mutex, MutexGuard},
     thread,
     time::{Duration, Instant, SystemTime},
 };
@@ -74,10 +74,12 @@ impl ForgetfulDisk {
     /// Kills the programs that use the disk, loses what was not synced, and returns the number of
     /// its bytes.
     pub fn lose_power(&mut self) -> u64 {
+        self.disk.power.cut();
         assert!(self.kill_users(), "{:?} do not die", self.users());
         // The kernel forgets its copies with the mount.
         self.detach().unwrap();
         let lost = self.disk.tree().lose_power();
+        self.disk.power = Arc::default();
         self.attach();
         lost
     }
@@ -117,6 +119,11 @@ impl ForgetfulDisk {
         self.disk.tree().sync_all();
     }
 
+    /// Number of bytes that a loss of power would take now.
+    pub fn unsynced(&self) -> u64 {
+        self.disk.tree().unsynced()
+    }
+
     /// From now on a sync returns after `pause`.
     pub fn sync_takes(&self, pause: Duration) {
         *self.disk.pause.lock().unwrap() = pause;
@@ -135,6 +142,27 @@ impl Drop for ForgetfulDisk {
 struct Disk {
     tree: Arc<Mutex<Tree>>,
     pause: Arc<Mutex<Duration>>,
+    power: Arc<Power>,
+}
+
+/// A process that waits for a sync does not die before that has ended, so a cut ends all of them.
+#[derive(Default)]
+struct Power {
+    is_cut: Mutex<bool>,
+    changed: Condvar,
+}
+
+impl Power {
+    fn cut(&self) {
+        *self.is_cut.lock().unwrap() = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits, and returns `false` once the power is cut.
+    fn lasts(&self, time: Duration) -> bool {
+        let is_cut = self.is_cut.lock().unwrap();
+        !*self.changed.wait_timeout_while(is_cut, time, |is_cut| !*is_cut).unwrap().0
+    }
 }
 
 type Done<T> = Result<T, Errno>;
@@ -180,18 +208,19 @@ impl Disk {
 
     /// Syncs a file after the disk's pause, while other requests go on.
     fn sync(&self, number: INodeNo, reply: ReplyEmpty) {
-        let (tree, pause) = (self.tree.clone(), *self.pause.lock().unwrap());
+        let (disk, pause) = (self.clone(), *self.pause.lock().unwrap());
         let sync = move || {
-            tree.lock().unwrap().sync(number.0);
-            reply.ok();
+            if disk.power.lasts(pause) {
+                disk.tree().sync(number.0);
+                reply.ok();
+            } else {
+                reply.error(Errno::EIO);
+            }
         };
         if pause.is_zero() {
             sync();
         } else {
-            thread::spawn(move || {
-                thread::sleep(pause);
-                sync();
-            });
+            thread::spawn(sync);
         }
     }
 }

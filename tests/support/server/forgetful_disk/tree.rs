@@ -195,13 +195,19 @@ impl Tree {
         self.kept.insert(number, Node { kind, ..*live });
     }
 
-    /// Forgets all that was not synced. Returns the number of bytes that programs had written to
-    /// files and did not sync.
+    /// Number of bytes that programs wrote to files and did not sync.
+    pub fn unsynced(&self) -> u64 {
+        self.unsynced.values().sum()
+    }
+
+    /// Forgets all that was not synced. Returns the number of bytes that are lost.
     pub fn lose_power(&mut self) -> u64 {
+        let lost = self.unsynced();
+        self.unsynced.clear();
         self.changed.clear();
         self.kept.retain(|number, node| *number == ROOT || node.names > 0);
         self.live.clone_from(&self.kept);
-        self.unsynced.drain().map(|(_, bytes)| bytes).sum()
+        lost
     }
 }
 
