@@ -1,5 +1,7 @@
 //! Work whose message was lost is found again from the database alone.
 
+use std::time::{Duration, Instant};
+
 use gateway::{
     app::messaging::sweep::{SweepMemory, Swept},
     asset::Network,
@@ -17,6 +19,9 @@ use support::{
     server::broker::eventually,
     shop::{Shop, with_shop},
 };
+
+/// Less than the time between two sweeps.
+const AGAIN_WITHIN: Duration = Duration::from_secs(10);
 
 /// A sweep that can see only the database.
 async fn sweep(shop: &Shop) -> Swept {
@@ -200,6 +205,38 @@ async fn doubled_work_from_an_eager_sweep_changes_nothing() {
         let after = shop.expired(json!({})).await;
         shop.delivery_becomes(&after, "delivered").await;
         assert_eq!(shop.receiver.received().len(), 2);
+    })
+    .await;
+}
+
+/// A database that was away for a moment is not left alone for a whole interval between sweeps.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_that_failed_is_made_again_soon() {
+    with_shop(|shop| async move {
+        let broker = &shop.stack.broker;
+        let work = broker.topology.work_queue(WorkQueue::Ipn);
+        shop.expired(json!({})).await;
+        broker.arrival(&work).await;
+        for statement in [
+            "update delivery set next_attempt_at = now() - interval '46 seconds'",
+            "insert into idempotency (merchant_id, key, request_sha256, response, created_at) \
+             select id, 'old', '', '', now() - interval '2 days' from merchant limit 1",
+            "alter table idempotency rename to away",
+        ] {
+            shop.run(statement).await;
+        }
+        shop.stack.start(&[Role::Sweeper]);
+        // The sweep gets as far as this and fails after it.
+        broker.arrival(&work).await;
+        fired(1);
+        shop.run("alter table away rename to idempotency").await;
+        let back = Instant::now();
+        eventually("another sweep deletes old rows", async || {
+            let old = shop.number("select count(*) from idempotency where key = 'old'").await;
+            (old == 0).then_some(())
+        })
+        .await;
+        assert!(back.elapsed() < AGAIN_WITHIN, "after {:?}", back.elapsed());
     })
     .await;
 }
