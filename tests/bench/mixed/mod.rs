@@ -17,7 +17,10 @@ use gateway::broker::{
 use gateway::storage::outbox;
 use serde_json::json;
 use sqlx::Connection;
-use support::{server::processes::Signal, shop::payable::Payable};
+use support::{
+    server::{private_postgres::fresh_postgres, processes::Signal},
+    shop::payable::Payable,
+};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -25,7 +28,7 @@ use crate::{
     endpoint::{Caller, Endpoint, post},
     latency::final_deposit,
     report::{Report, Rounds, percentile},
-    world::{World, with_world},
+    world::{World, with_world_over},
 };
 
 const NAME: &str = "mixed: a minute's p50, p95 and p99";
@@ -94,7 +97,10 @@ pub async fn run(report: &mut Report) {
     let of_all = &mut samples;
     // Each page is another buyer's.
     let settings = [("GATEWAY_API__TRUSTED_PROXIES", "127.0.0.1/32")];
-    with_world(&settings, |world| async move {
+    // A server for everybody's tests may have its autovacuum switched off.
+    let server = fresh_postgres().await;
+    let url = server.create_database().await;
+    with_world_over(&url, &settings, |world| async move {
         let (api, workers) = world.installation.start().await;
         let vacuums = vacuums(&world).await;
         *of_all = day(&world, minutes * MINUTE).await;
