@@ -283,7 +283,7 @@ impl PrivateRabbitmq {
         self.end(Signal::Kill).await;
     }
 
-    /// The disk that forgets.
+    /// Its disk, which loses in a power cut what was not synced.
     pub fn disk(&self) -> &ForgetfulDisk {
         self.disk.as_ref().unwrap()
     }

@@ -74,7 +74,6 @@ impl ForgetfulDisk {
     /// Kills the programs that use the disk, loses what was not synced, and returns the number of
     /// its bytes.
     pub fn lose_power(&mut self) -> u64 {
-        self.disk.power.cut();
         assert!(self.kill_users(), "{:?} do not die", self.users());
         // The kernel forgets its copies with the mount.
         self.detach().unwrap();
@@ -95,6 +94,8 @@ impl ForgetfulDisk {
             for user in users {
                 Signal::Kill.send(user);
             }
+            // A process that waits for a sync does not die before the sync has ended.
+            self.disk.power.cut();
         }
         false
     }
@@ -145,7 +146,7 @@ struct Disk {
     power: Arc<Power>,
 }
 
-/// A process that waits for a sync does not die before that has ended, so a cut ends all of them.
+/// Power of the disk. A cut ends the syncs that are under way, and they keep nothing.
 #[derive(Default)]
 struct Power {
     is_cut: Mutex<bool>,

@@ -200,7 +200,7 @@ impl Tree {
         self.unsynced.values().sum()
     }
 
-    /// Forgets all that was not synced. Returns the number of bytes that are lost.
+    /// Discards all that was not synced. Returns the number of bytes that are lost.
     pub fn lose_power(&mut self) -> u64 {
         let lost = self.unsynced();
         self.unsynced.clear();
