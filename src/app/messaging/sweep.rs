@@ -82,7 +82,8 @@ pub struct SweepMemory {
 }
 
 impl SweepMemory {
-    /// For a sweep that follows at once: an operator may still be moving the messages.
+    /// Discards what an earlier sweep saw of the dead-letter queues. Call it after a failed sweep,
+    /// which is repeated within seconds: an operator may still be moving the messages.
     pub const fn forget_missing(&mut self) {
         (self.dead_letters_missing, self.payout_dead_letters_missing) = (false, false);
     }

@@ -31,16 +31,19 @@ pub async fn run(agent: &Agent) {
     }
     let mut delay = ReconnectDelay::new();
     while !agent.stop.is_cancelled() {
-        match SessionLock::try_take(&agent.gateway.db, "sweeper").await {
-            Ok(Some(lock)) => tokio::select! {
-                () = sweep(agent, management.as_ref(), lock, &mut delay) => {}
-                // Under the same lock, and at its own pace: a slow node must not delay the sweep.
-                () = reconcile::run(agent) => {}
-            },
+        let wait = match SessionLock::try_take(&agent.gateway.db, "sweeper").await {
+            Ok(Some(lock)) => {
+                tokio::select! {
+                    () = sweep(agent, management.as_ref(), lock, &mut delay) => {}
+                    // Under the same lock, and at its own pace: a slow node must not delay the
+                    // sweep.
+                    () = reconcile::run(agent) => {}
+                }
+                delay.next()
+            }
             Ok(None) => {
                 agent.readiness.set(PART, true);
-                pause(&agent.stop, SWEEP_EVERY).await;
-                continue;
+                SWEEP_EVERY
             }
             Err(error) => {
                 agent.readiness.set(PART, false);
@@ -48,9 +51,10 @@ pub async fn run(agent: &Agent) {
                     error = with_causes(&error),
                     "the sweeper's lock could not be requested"
                 );
+                delay.next()
             }
-        }
-        pause(&agent.stop, delay.next()).await;
+        };
+        pause(&agent.stop, wait).await;
     }
 }
 
