@@ -194,7 +194,8 @@ impl<'a> Writer<'a> {
     }
 
     /// Part by part, so that the database sorts each in memory: a sort of all of them spills to
-    /// its disk, where the commits of others wait for it.
+    /// its disk, where the commits of others wait for it. Small parts, so that others need not
+    /// wait for its processor either.
     async fn read_ledger(
         &mut self,
         tx: &mut Tx,
@@ -205,9 +206,11 @@ impl<'a> Writer<'a> {
             sums.open(&row)?;
         }
         let with_movements = self.request.format.is_of_movements();
+        let entries = stored::ledger::begin_parts(tx, asked.merchant_id).await?;
         let mut rest = asked.range;
         loop {
-            let end = stored::ledger::part_end(tx, Asked { range: rest, ..asked }).await?;
+            let asked = Asked { range: rest, ..asked };
+            let end = stored::ledger::part_end(tx, asked, entries).await?;
             let part = Range { to: end.unwrap_or(rest.to), ..rest };
             let rows = stored::ledger::read(tx, Asked { range: part, ..asked });
             self.write(rows, |row| lines::ledger(&row, sums, with_movements)).await?;

@@ -5,6 +5,7 @@
 
 use chrono::{DateTime, Utc};
 use futures_util::{Stream, TryStreamExt};
+use uuid::Uuid;
 
 use super::Asked;
 use crate::{
@@ -87,17 +88,43 @@ pub async fn opening(
     Ok(rows)
 }
 
-/// Entries of one of the merchant's accounts in a part of an export: few enough to be sorted in
-/// memory.
-const PART: i64 = 10_000;
+/// Entries of one of the merchant's accounts in a part of an export, at least: about a millisecond
+/// of reading, after which PostgreSQL's process waits and others have its processor.
+const PART_MIN: i64 = 300;
+/// At most: few enough to be sorted in memory.
+const PART_MAX: i64 = 10_000;
+
+/// One plan for all parts: to plan each took longer than to read a small one.
+const PLAN: &str = "set local plan_cache_mode = force_generic_plan";
+
+/// Makes a transaction ready for many parts, and returns how many entries one should have.
+///
+/// Each looks into the accounts of all the merchant's payout orders, so it has as many entries as
+/// there are of those. Index: `payout_order_by_merchant`.
+pub async fn begin_parts(
+    connection: &mut PgConnection,
+    merchant_id: Uuid,
+) -> Result<i64, StorageError> {
+    sqlx::query(PLAN).execute(&mut *connection).await?;
+    let orders = sqlx::query_scalar!(
+        r#"
+        select count(*) as "count!"
+        from (select from payout_order where merchant_id = $1 limit $2) counted
+        "#,
+        merchant_id,
+        PART_MAX
+    );
+    Ok(orders.fetch_one(connection).await?.clamp(PART_MIN, PART_MAX))
+}
 
 /// The end of the first part of a range: before a side of one of the merchant's own accounts has
-/// more than [`PART`] entries behind its first moment; `None` if the range is one part. Entries of
+/// more than `entries` behind its first moment; `None` if the range is one part. Entries of
 /// one moment stay together. Indices: `ledger_entry_by_credit_time`,
 /// `ledger_entry_by_debit_time`.
 pub async fn part_end(
     connection: &mut PgConnection,
     asked: Asked,
+    entries: i64,
 ) -> Result<Option<DateTime<Utc>>, StorageError> {
     let accounts = asked.accounts();
     let (from, to) = asked.bounds();
@@ -124,7 +151,7 @@ pub async fn part_end(
         &accounts[..],
         from,
         to,
-        PART
+        entries
     )
     .fetch_one(connection)
     .await?;
@@ -133,6 +160,11 @@ pub async fn part_end(
 
 /// The entries of the range. Indices: `ledger_entry_by_credit_time`, `ledger_entry_by_debit_time`,
 /// `payout_order_by_merchant`, `payout_payment_by_order`, `deposit_by_invoice`.
+///
+/// `offset 0` looks each row up by an index, one by one. A plan for any part cannot know that parts
+/// are small: it would read a whole table for each part, or read a table that was empty when the
+/// plan was made from end to end for each row.
+#[expect(clippy::too_many_lines, reason = "one statement")]
 pub fn read(
     connection: &mut PgConnection,
     asked: Asked,
@@ -148,33 +180,57 @@ pub fn read(
             select 'payout:' || id from payout_order where merchant_id = $1
         ),
         entry as (
-            select l.id, l.created_at, l.kind, l.source, l.asset, l.debit, l.credit, l.amount
+            select side.id, side.created_at, side.kind, side.source, side.asset, side.debit, side.credit, side.amount
             from owner w
-            join ledger_entry l on l.credit = w.account
-            where l.credit not like 'custody:%' and l.credit <> 'treasury' and l.created_at >= $3 and l.created_at < $4
+            cross join lateral (
+                select l.id, l.created_at, l.kind, l.source, l.asset, l.debit, l.credit, l.amount
+                from ledger_entry l
+                where l.credit = w.account and l.credit not like 'custody:%' and l.credit <> 'treasury'
+                  and l.created_at >= $3 and l.created_at < $4
+                offset 0
+            ) side
             union all
-            select l.id, l.created_at, l.kind, l.source, l.asset, l.debit, l.credit, l.amount
+            select side.id, side.created_at, side.kind, side.source, side.asset, side.debit, side.credit, side.amount
             from owner w
-            join ledger_entry l on l.debit = w.account
-            where l.debit not like 'custody:%' and l.debit <> 'treasury' and l.created_at >= $3 and l.created_at < $4
-              and not exists (select from owner own where own.account = l.credit)
+            cross join lateral (
+                select l.id, l.created_at, l.kind, l.source, l.asset, l.debit, l.credit, l.amount
+                from ledger_entry l
+                where l.debit = w.account and l.debit not like 'custody:%' and l.debit <> 'treasury'
+                  and l.created_at >= $3 and l.created_at < $4
+                offset 0
+            ) side
+            where side.credit not in (select account from owner)
         )
         select e.id as "id!", e.created_at as "at!", e.kind as "kind!: _", e.asset as "token_id!", e.debit as "debit!",
-               e.credit as "credit!", e.amount::text as "amount!", i.payment_id as "payment_id?", i.order_id,
-               o.order_id as "payout_order_id?", coalesce(d.tx_hash, p.tx_hash) as tx_hash,
+               e.credit as "credit!", e.amount::text as "amount!", i.payment_id as "payment_id?",
+               i.order_id as "order_id?", o.order_id as "payout_order_id?",
+               coalesce(d.tx_hash, p.tx_hash) as tx_hash,
                coalesce(d.fiat_currency, x.fiat_currency, case when o.id is not null then 'usd' end) as fiat_currency,
                trim_scale(d.fiat_value)::text as fiat_value,
                trim_scale(coalesce(x.fiat_rate, case when e.asset = o.token_id then o.asset_price_usd end))::text as fiat_rate
         from entry e
-        left join deposit d on d.id = e.source and e.kind not in ('excess', 'excess_reversal')
-        left join deposit s on s.id = e.source
-        left join invoice i on i.id = coalesce(s.invoice_id, e.source)
-        left join payout_order o on o.id = case
-            when e.debit like 'payout:%' then substr(e.debit, 8)::uuid
-            when e.credit like 'payout:%' then substr(e.credit, 8)::uuid
-            else s.payout_order_id
-        end
-        left join payout_payment p on p.order_id = o.id and e.source in (p.id, p.booked_as)
+        left join lateral (
+            select invoice_id, payout_order_id, tx_hash, fiat_currency, fiat_value from deposit where id = e.source offset 0
+        ) s on true
+        left join lateral (
+            select s.tx_hash, s.fiat_currency, s.fiat_value where e.kind not in ('excess', 'excess_reversal')
+        ) d on true
+        left join lateral (
+            select id, payment_id, order_id from invoice where id = coalesce(s.invoice_id, e.source) offset 0
+        ) i on true
+        left join lateral (
+            select id, order_id, token_id, asset_price_usd
+            from payout_order
+            where id = case
+                when e.debit like 'payout:%' then substr(e.debit, 8)::uuid
+                when e.credit like 'payout:%' then substr(e.credit, 8)::uuid
+                else s.payout_order_id
+            end
+            offset 0
+        ) o on true
+        left join lateral (
+            select tx_hash from payout_payment where order_id = o.id and e.source in (id, booked_as) offset 0
+        ) p on true
         left join lateral (
             select z.fiat_rate, z.fiat_currency
             from deposit z
