@@ -65,6 +65,7 @@ async fn main() -> anyhow::Result<()> {
     tasks.spawn(traces::export(gateway.clone(), "gateway-api", stop.clone()));
     tasks.spawn(run_relay(gateway.clone(), readiness.clone(), stop.clone()));
     tasks.spawn(run_follow(gateway.clone(), stop.clone()));
+    tasks.spawn(gateway.db.clone().keep_connections(stop.clone()));
     let proven = CancellationToken::new();
     tasks.spawn_vital(prove_key(gateway.clone(), readiness.clone(), proven, stop.clone()));
     let admin = admin::router(gateway.clone(), readiness);

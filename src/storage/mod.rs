@@ -36,6 +36,7 @@ pub mod idempotency;
 pub mod identity;
 pub mod invoice_lists;
 pub mod invoices;
+mod kept;
 pub mod ledger;
 pub mod ledger_check;
 pub mod legacy_addresses;

@@ -9,6 +9,7 @@ mod balance;
 mod buyer_status;
 mod catalogue;
 mod checkout;
+mod connections;
 mod cross_origin;
 mod events;
 mod export;
