@@ -32,8 +32,27 @@ const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 pub struct Endpoint {
     addresses: Arc<[SocketAddr]>,
     tls: Option<Tls>,
+    crowds: Arc<[Crowd]>,
     arrivals: Arc<Mutex<Vec<(String, Instant)>>>,
     arrived: Arc<Notify>,
+}
+
+/// Requests that one address answers at this moment, and the most that it ever did.
+#[derive(Default)]
+struct Crowd {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Crowd {
+    fn enter(&self) {
+        let now = self.now.fetch_add(1, Ordering::Relaxed) + 1;
+        self.most.fetch_max(now, Ordering::Relaxed);
+    }
+
+    fn leave(&self) {
+        self.now.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// Receivers with a certificate.
@@ -85,28 +104,29 @@ impl Endpoint {
         let endpoint = Self {
             addresses: listeners.iter().map(|listener| listener.local_addr().unwrap()).collect(),
             tls,
+            crowds: listeners.iter().map(|_| Crowd::default()).collect(),
             arrivals: Arc::default(),
             arrived: Arc::default(),
         };
-        for listener in listeners {
+        for (at, listener) in listeners.into_iter().enumerate() {
             let serving = endpoint.clone();
             tokio::spawn(async move {
                 while let Ok((stream, _)) = listener.accept().await {
                     stream.set_nodelay(true).unwrap();
-                    tokio::spawn(serving.clone().accept(stream, pause));
+                    tokio::spawn(serving.clone().accept(at, stream, pause));
                 }
             });
         }
         endpoint
     }
 
-    async fn accept(self, stream: TcpStream, pause: Duration) {
+    async fn accept(self, at: usize, stream: TcpStream, pause: Duration) {
         match self.tls.clone() {
-            None => self.serve(stream, pause).await,
+            None => self.serve(at, stream, pause).await,
             Some(tls) => {
                 if let Ok(stream) = tls.acceptor.accept(stream).await {
                     tls.handshakes.fetch_add(1, Ordering::Relaxed);
-                    self.serve(stream, pause).await;
+                    self.serve(at, stream, pause).await;
                 }
             }
         }
@@ -123,6 +143,12 @@ impl Endpoint {
         self.tls.as_ref().map_or(0, |tls| tls.handshakes.load(Ordering::Relaxed))
     }
 
+    /// The most requests that each address ever answered at once, added up: so many connections
+    /// are needed if each is used again.
+    pub fn connections_needed(&self) -> usize {
+        self.crowds.iter().map(|crowd| crowd.most.load(Ordering::Relaxed)).sum()
+    }
+
     pub fn address(&self, at: usize) -> SocketAddr {
         self.addresses[at % self.addresses.len()]
     }
@@ -133,16 +159,23 @@ impl Endpoint {
         format!("{scheme}://{}/ipn", self.address(at))
     }
 
-    async fn serve(self, mut stream: impl AsyncRead + AsyncWrite + Unpin, pause: Duration) {
+    async fn serve(
+        self,
+        at: usize,
+        mut stream: impl AsyncRead + AsyncWrite + Unpin,
+        pause: Duration,
+    ) {
         let mut buffer = Vec::with_capacity(8192);
         loop {
             let Some((id, end)) = read_message(&mut stream, &mut buffer).await else { return };
             buffer.drain(..end);
+            self.crowds[at].enter();
             self.arrivals.lock().unwrap().push((id, Instant::now()));
             self.arrived.notify_waiters();
             if !pause.is_zero() {
                 tokio::time::sleep(pause).await;
             }
+            self.crowds[at].leave();
             if stream.write_all(ANSWER).await.is_err() {
                 return;
             }

@@ -65,6 +65,8 @@ pub async fn run(report: &mut Report) {
             let exported = exported(&world, &merchant).await;
             speed.add(exported, copied);
             memory.add_alone(highest(&api));
+            // The first creations of a merchant read what later ones find in memory.
+            created(&world, &others, tokio::time::sleep(BESIDE_FOR / 2)).await;
             let calm = created(&world, &others, tokio::time::sleep(BESIDE_FOR)).await;
             // One export after another, for as many invoices as in the calm.
             let busy = created(&world, &others, async {
@@ -89,6 +91,8 @@ async fn fill(world: &World, merchant: &NewMerchant) {
     let fill = sqlx::query(FILL).bind(merchant.id.to_string()).bind(ENTRIES);
     fill.execute(&mut connection).await.unwrap();
     world.run("vacuum analyze").await;
+    // The system would write what was filled while creations are measured, half a minute later.
+    world.run("checkpoint").await;
 }
 
 /// Rows per second of the bare copy.

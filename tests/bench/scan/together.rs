@@ -44,6 +44,8 @@ pub async fn run(report: &mut Report) {
         for network in Network::ALL.into_iter().filter(|network| *network != LATE) {
             others.push(Watcher::new(&world, network).await);
         }
+        // The first looks open connections and prepare statements.
+        beside(&mut others, tokio::time::sleep(CALM)).await;
         for _ in 0..count {
             let ((), mut calm) = beside(&mut others, tokio::time::sleep(CALM)).await;
             let catching_up = async {
