@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use plotters::prelude::{
-    BLACK, ChartBuilder, Color, IntoDrawingArea, IntoLogRange, LineSeries, RGBColor, SVGBackend,
+    BLACK, ChartBuilder, Color, IntoDrawingArea, LineSeries, RGBColor, SVGBackend,
     SeriesLabelPosition, WHITE,
 };
 
@@ -11,6 +11,8 @@ use super::{Kind, Samples};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../.run/bench-mixed.svg");
 const PANEL: (u32, u32) = (860, 220);
+/// Empty minutes at the right, where the legend hides no line.
+const LEGEND_MINUTES: usize = 1;
 const LINES: [(&str, f64, RGBColor); 3] = [
     ("p50", 0.5, RGBColor(0x2b, 0x6c, 0xb0)),
     ("p95", 0.95, RGBColor(0xb7, 0x79, 0x1f)),
@@ -28,21 +30,25 @@ pub fn draw(samples: &Samples) {
     for (panel, kind) in sheet.split_evenly((panels, 1)).iter().zip(Kind::ALL) {
         let lines =
             LINES.map(|(name, share, colour)| (name, samples.per_minute(kind, share), colour));
-        let figures = || lines.iter().flat_map(|(_, figures, _)| figures.iter().copied());
-        let least = figures().fold(f64::INFINITY, f64::min);
-        let greatest = figures().fold(0.0, f64::max);
+        let figures = lines.iter().flat_map(|(_, figures, _)| figures.iter().copied());
+        let greatest = figures.fold(0.0, f64::max);
         let minutes = lines[0].1.len();
         let mut chart = ChartBuilder::on(panel)
             .caption(format!("{}, ms", kind.name()), ("sans-serif", 16))
             .margin(10)
             .x_label_area_size(24)
             .y_label_area_size(48)
-            .build_cartesian_2d(1..minutes, (least / 1.5..greatest * 1.5).log_scale())
+            .build_cartesian_2d(1..minutes + LEGEND_MINUTES, 0.0..greatest * 1.1)
             .unwrap();
         chart
             .configure_mesh()
             .disable_x_mesh()
             .x_desc("minute")
+            .x_labels(minutes + LEGEND_MINUTES)
+            .x_label_formatter(&|minute| {
+                if *minute <= minutes { minute.to_string() } else { String::new() }
+            })
+            .y_labels(5)
             .light_line_style(WHITE)
             .draw()
             .unwrap();
