@@ -94,8 +94,9 @@ const PART_MIN: i64 = 300;
 /// At most: few enough to be sorted in memory.
 const PART_MAX: i64 = 10_000;
 
-/// One plan for all parts: to plan each took longer than to read a small one.
-const PLAN: &str = "set local plan_cache_mode = force_generic_plan";
+/// One plan for all parts: to plan each took longer than to read a small one. It is made for this
+/// export: that of an earlier one may have been made when a table was still empty.
+const PLAN: [&str; 2] = ["set local plan_cache_mode = force_generic_plan", "discard plans"];
 
 /// Makes a transaction ready for many parts, and returns how many entries one should have.
 ///
@@ -105,7 +106,9 @@ pub async fn begin_parts(
     connection: &mut PgConnection,
     merchant_id: Uuid,
 ) -> Result<i64, StorageError> {
-    sqlx::query(PLAN).execute(&mut *connection).await?;
+    for statement in PLAN {
+        sqlx::query(statement).execute(&mut *connection).await?;
+    }
     let orders = sqlx::query_scalar!(
         r#"
         select count(*) as "count!"
@@ -161,9 +164,8 @@ pub async fn part_end(
 /// The entries of the range. Indices: `ledger_entry_by_credit_time`, `ledger_entry_by_debit_time`,
 /// `payout_order_by_merchant`, `payout_payment_by_order`, `deposit_by_invoice`.
 ///
-/// `offset 0` looks each row up by an index, one by one. A plan for any part cannot know that parts
-/// are small: it would read a whole table for each part, or read a table that was empty when the
-/// plan was made from end to end for each row.
+/// `offset 0` looks each row up by itself. A plan for any part cannot know that parts are small: it
+/// would join whole tables for each.
 #[expect(clippy::too_many_lines, reason = "one statement")]
 pub fn read(
     connection: &mut PgConnection,

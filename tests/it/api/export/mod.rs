@@ -4,6 +4,7 @@ mod agreement;
 mod asked;
 mod cells;
 mod parts;
+mod plan;
 mod replica;
 mod reports;
 mod seals;
