@@ -15,7 +15,7 @@ use support::{
         broker::with_broker,
         installation::{Installation, Program},
         private_postgres::{PrivatePostgres, fresh_postgres},
-        processes::within,
+        processes::{Signal, within},
     },
     shop::trade::{Order, Shop, stored_order_ids},
 };
@@ -164,7 +164,11 @@ async fn a_restored_backup_gives_no_address_and_no_event_twice() {
             if told >= ORDERS { Ok(()) } else { Err(format!("{told} IPNs")) }
         })
         .await;
-        drop((api, workers));
+        // In order, so that no message of theirs is left: about lost work it would be a dead letter.
+        for program in [api, workers] {
+            program.process.signal(Signal::Terminate);
+            program.process.ended(LIMIT).await;
+        }
         let told_before = event_ids(&shop);
 
         let restored = server.restore(&backup).await;
