@@ -31,6 +31,11 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// Time limit of one sweep.
 const SWEEP_LIMIT: Duration = Duration::from_secs(60);
 const FILL: &str = include_str!("grown_tables.sql");
+/// Notes each deletion from the swept tables, with its number of rows.
+const NOTE_DELETIONS: &str = include_str!("noted_deletions.sql");
+/// Maximum of one transaction of the sweeper.
+const ANSWERS_AT_ONCE: i64 = 1_000;
+const WINDOW_PAGES_AT_ONCE: i64 = 1_000;
 /// Rounds of trade before and during the sweep.
 const ROUNDS: usize = 5;
 /// Maximum ratio of the longest round during the sweep to the usual one before it.
@@ -63,10 +68,6 @@ async fn fill(hand: &mut PgConnection, rows: i64) {
         hand.execute(sqlx::AssertSqlSafe(statement)).await.unwrap();
     }
     hand.execute("analyze").await.unwrap();
-    // A session reports its own reads at most once a second; these would be counted as the
-    // programs'.
-    tokio::time::sleep(Duration::from_millis(1_500)).await;
-    hand.execute("select 1").await.unwrap();
     println!("{rows} rows after {:?}", started.elapsed());
 }
 
@@ -120,19 +121,74 @@ async fn trade(installation: &Installation, shop: &Shop) -> (Vec<Order>, Waited)
     (orders, waited)
 }
 
-/// Trades during the sweep, until it has deleted rows for some time.
+/// Trades during the sweep, until it has deleted rows for some time. Nobody ever waits for a lock
+/// that a deletion holds.
 async fn trade_beside_the_sweeper(
     installation: &Installation,
     shop: &Shop,
     hand: &mut PgConnection,
 ) -> Vec<Waited> {
-    let gone = "select n_tup_del from pg_stat_user_tables where relname = 'idempotency'";
+    let gone = "select count(*) from noted_deletion where relation = 'idempotency'";
     let (mut rounds, started) = (Vec::new(), Instant::now());
     while rounds.len() < ROUNDS || count(hand, gone).await == 0 {
         assert!(started.elapsed() < LIMIT, "the sweeper has not begun to forget");
-        rounds.push(trade(installation, shop).await.1);
+        tokio::select! {
+            (_, waited) = trade(installation, shop) => rounds.push(waited),
+            kept_waiting = first_kept_waiting(hand) => panic!("{kept_waiting} waits for a deletion"),
+        }
     }
     rounds
+}
+
+/// The first statement that is seen to wait for a lock of a deletion.
+async fn first_kept_waiting(hand: &mut PgConnection) -> String {
+    const WAITING: &str = "
+        select waiting.query
+        from pg_stat_activity waiting
+        cross join lateral unnest(pg_blocking_pids(waiting.pid)) as blocking (pid)
+        join pg_stat_activity deleting on deleting.pid = blocking.pid
+        where waiting.wait_event_type = 'Lock' and deleting.query ~ '^\\s*delete from'
+        limit 1";
+    loop {
+        let waiting: Option<String> =
+            sqlx::query_scalar(WAITING).fetch_optional(&mut *hand).await.unwrap();
+        if let Some(statement) = waiting {
+            return statement;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// However many rows are old, a transaction deletes a bounded number of them.
+async fn deletions_are_bounded(hand: &mut PgConnection, windows_at_once: i64) {
+    const LARGEST: &str = "
+        select relation, max(rows)::bigint, count(*), max(took)::text
+        from (
+            select relation, sum(rows) as rows, max(took) as took from noted_deletion group by relation, transaction
+        ) by_transaction
+        group by relation
+        order by relation";
+    let largest: Vec<(String, i64, i64, String)> =
+        sqlx::query_as(LARGEST).fetch_all(hand).await.unwrap();
+    println!("largest deletion of a transaction, number of transactions, longest: {largest:?}");
+    let [(_, answers, ..), (_, windows, ..)] = &largest[..] else { panic!("{largest:?}") };
+    assert_eq!(*answers, ANSWERS_AT_ONCE, "answers deleted by one transaction");
+    assert!(*windows <= windows_at_once, "{windows} windows deleted by one transaction");
+}
+
+/// As many windows as there are on the most pages that one transaction may delete from.
+async fn windows_at_once(hand: &mut PgConnection) -> i64 {
+    const ON_A_PAGE: &str = "
+        select max(found) from (
+            select count(*) as found from request_window group by (ctid::text::point)[0]::bigint
+        ) page";
+    count(hand, ON_A_PAGE).await * WINDOW_PAGES_AT_ONCE
+}
+
+/// A session reports its own reads at most once a second; they would be counted as the programs'.
+async fn report_own_reads(hand: &mut PgConnection) {
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    hand.execute("select 1").await.unwrap();
 }
 
 async fn count(hand: &mut PgConnection, query: &'static str) -> i64 {
@@ -189,6 +245,9 @@ async fn work_over_large_tables_scans_none_of_them_and_old_rows_are_deleted_in_b
             told(&shop, &first).await;
         }
         fill(&mut hand, rows()).await;
+        hand.execute(NOTE_DELETIONS).await.unwrap();
+        let windows_at_once = windows_at_once(&mut hand).await;
+        report_own_reads(&mut hand).await;
         all_is_reported(&mut hand).await;
         let before = scans(&mut hand).await;
 
@@ -230,6 +289,7 @@ async fn work_over_large_tables_scans_none_of_them_and_old_rows_are_deleted_in_b
         fired(after.len());
 
         sweep_all(&installation, &mut hand).await;
+        deletions_are_bounded(&mut hand, windows_at_once).await;
     })
     .await;
 }

@@ -164,7 +164,7 @@ async fn a_restored_backup_gives_no_address_and_no_event_twice() {
             if told >= ORDERS { Ok(()) } else { Err(format!("{told} IPNs")) }
         })
         .await;
-        // In order, so that no message of theirs is left: about lost work it would be a dead letter.
+        // In order, so that they leave no message: one about lost work would be a dead letter.
         for program in [api, workers] {
             program.process.signal(Signal::Terminate);
             program.process.ended(LIMIT).await;
