@@ -147,7 +147,7 @@ async fn first_kept_waiting(hand: &mut PgConnection) -> String {
         from pg_stat_activity waiting
         cross join lateral unnest(pg_blocking_pids(waiting.pid)) as blocking (pid)
         join pg_stat_activity deleting on deleting.pid = blocking.pid
-        where waiting.wait_event_type = 'Lock' and deleting.query ~ '^\\s*delete from'
+        where waiting.wait_event_type = 'Lock' and deleting.query ~ '^\\s*delete from (idempotency|request_window)'
         limit 1";
     loop {
         let waiting: Option<String> =
