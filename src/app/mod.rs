@@ -8,6 +8,7 @@
 pub mod account;
 pub mod accounting;
 pub mod address;
+pub(crate) mod background;
 pub mod delivery;
 pub mod deposit;
 pub mod event;

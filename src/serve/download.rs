@@ -17,9 +17,12 @@ use tokio::{fs::File, io::AsyncReadExt, sync::mpsc};
 
 use crate::{
     accounting::Format,
-    app::accounting::{
-        export::Spooled,
-        slot::{ExportSlot, HeldFile},
+    app::{
+        accounting::{
+            export::Spooled,
+            slot::{ExportSlot, HeldFile},
+        },
+        background,
     },
 };
 
@@ -56,7 +59,9 @@ pub fn answer((name, format): (&str, Format), (spooled, slot): HeldFile) -> Resp
 impl Download {
     fn begin(spooled: Spooled, slot: ExportSlot) -> Self {
         let (sender, chunks) = mpsc::channel(1);
-        tokio::spawn(async move {
+        // A client that is near takes a large file as fast as the processors copy it; whoever asks
+        // for something small would wait for them.
+        background::spawn(async move {
             let sent = tokio::time::timeout(TIME_MAX, send(spooled.file, &sender)).await;
             if sent.is_err() {
                 tracing::info!("an export was cut off: its client took too long");

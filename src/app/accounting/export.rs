@@ -11,11 +11,10 @@ use uuid::Uuid;
 
 pub use super::spool::Spooled;
 use super::{
-    background::in_background,
     lines::{self, Sums},
     spool::Spool,
 };
-use crate::app::Gateway;
+use crate::app::{Gateway, background};
 use crate::{
     accounting::{
         Export, Format, Line, Range, Table,
@@ -144,7 +143,7 @@ pub(crate) fn replica(config: &Config) -> Result<Option<Db>, StorageError> {
 type Made = (Spooled, Totals, DateTime<Utc>);
 
 async fn spool_from(tx: Tx, request: &Request, sums: Sums) -> Result<Made, ExportError> {
-    in_background(read_and_write(tx, request.clone(), sums)).await?
+    background::run(read_and_write(tx, request.clone(), sums)).await?
 }
 
 async fn read_and_write(mut tx: Tx, request: Request, mut sums: Sums) -> Result<Made, ExportError> {

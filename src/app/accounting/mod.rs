@@ -1,6 +1,5 @@
 //! Accounting: exports of what the books and the records say.
 
-mod background;
 pub mod explain;
 pub mod export;
 mod lines;
