@@ -64,6 +64,10 @@ impl Cell {
 /// A spreadsheet that separates cells by semicolons or tabs sees no quotes in the middle of a line:
 /// for it, each of these and each line break begins a cell.
 pub(super) fn write_text(text: &str, out: &mut String) {
+    if text.bytes().all(is_plain) && !text.starts_with(is_sign) {
+        out.push_str(text);
+        return;
+    }
     let is_quoted = text.contains(['"', ',', ';', '\r', '\n', '\t']);
     if is_quoted {
         out.push('"');
@@ -85,6 +89,12 @@ pub(super) fn write_text(text: &str, out: &mut String) {
     if is_quoted {
         out.push('"');
     }
+}
+
+/// Bytes of names, hashes and ids, which are nearly all that an export has. They mean nothing to a
+/// spreadsheet, but for a sign at the beginning.
+const fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'-' | b'.' | b'/' | b':' | b'_')
 }
 
 /// Returns whether spreadsheets calculate a cell that begins so (OWASP ASVS 1.2.10). Some read the
