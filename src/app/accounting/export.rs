@@ -7,6 +7,7 @@ use std::{pin::pin, time::Duration};
 
 use chrono::{DateTime, Utc};
 use futures_util::{Stream, TryStreamExt};
+use tokio::runtime::Handle;
 use uuid::Uuid;
 
 pub use super::spool::Spooled;
@@ -142,17 +143,27 @@ pub(crate) fn replica(config: &Config) -> Result<Option<Db>, StorageError> {
 
 type Made = (Spooled, Totals, DateTime<Utc>);
 
-async fn spool_from(tx: Tx, request: &Request, sums: Sums) -> Result<Made, ExportError> {
-    background::run(read_and_write(tx, request.clone(), sums)).await?
+async fn spool_from(mut tx: Tx, request: &Request, mut sums: Sums) -> Result<Made, ExportError> {
+    let (request, caller) = (request.clone(), Handle::current());
+    let work = async move {
+        let made = read_and_write(&mut tx, &request, &mut sums).await;
+        // It only read. A connection that the pool replaces on return must not be opened here.
+        let _entered = caller.enter();
+        drop(tx);
+        made
+    };
+    background::run(work).await?
 }
 
-async fn read_and_write(mut tx: Tx, request: Request, mut sums: Sums) -> Result<Made, ExportError> {
-    let now = storage::now(&mut tx).await?;
-    let mut file = Writer::begin(&request).await?;
-    file.read(&mut tx, &mut sums).await?;
-    // It only read.
-    drop(tx);
-    Ok((file.end(now).await?, sums.totals.unwrap_or_default(), now))
+async fn read_and_write(
+    tx: &mut Tx,
+    request: &Request,
+    sums: &mut Sums,
+) -> Result<Made, ExportError> {
+    let now = storage::now(tx).await?;
+    let mut file = Writer::begin(request).await?;
+    file.read(tx, sums).await?;
+    Ok((file.end(now).await?, sums.totals.take().unwrap_or_default(), now))
 }
 
 struct Writer<'a> {
