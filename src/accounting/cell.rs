@@ -91,8 +91,8 @@ pub(super) fn write_text(text: &str, out: &mut String) {
     }
 }
 
-/// Bytes of names, hashes and ids, which are nearly all that an export has. They mean nothing to a
-/// spreadsheet, but for a sign at the beginning.
+/// Bytes of names, hashes and ids: nearly all texts of an export have no others. A spreadsheet
+/// reads none of them as more than text, except a sign at the beginning.
 const fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'-' | b'.' | b'/' | b':' | b'_')
 }

@@ -1,4 +1,4 @@
-//! Long work that gives way: on threads of its own, with the lowest priority.
+//! Long work at the lowest priority, on threads of its own.
 //!
 //! The threads of the program's own runtime cannot be used: a priority that was lowered cannot be
 //! raised again.
@@ -20,8 +20,8 @@ const FILE_THREADS: usize = 8;
 
 /// Starts `work` where it takes the processor from nobody who answers requests.
 ///
-/// It must not open a connection of a pool: the connection would stay with these threads, and give
-/// way whoever uses it later.
+/// It must not open a connection of a pool: these threads would serve the connection from then on,
+/// and a request that uses it later would wait for them.
 pub(crate) fn spawn<T: Send + 'static>(
     work: impl Future<Output = T> + Send + 'static,
 ) -> JoinHandle<T> {
@@ -40,7 +40,7 @@ pub(crate) async fn run<T: Send + 'static>(
 }
 
 /// From the first work to the end of the process. `None` if the system gives no threads: the work
-/// is done all the same, and gives way to nobody.
+/// is done all the same, at the priority of requests.
 static RUNTIME: LazyLock<Option<Runtime>> = LazyLock::new(|| {
     let started = Builder::new_multi_thread()
         .worker_threads(THREADS)

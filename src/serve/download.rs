@@ -59,8 +59,8 @@ pub fn answer((name, format): (&str, Format), (spooled, slot): HeldFile) -> Resp
 impl Download {
     fn begin(spooled: Spooled, slot: ExportSlot) -> Self {
         let (sender, chunks) = mpsc::channel(1);
-        // A client that is near takes a large file as fast as the processors copy it; whoever asks
-        // for something small would wait for them.
+        // A client on a fast network takes a large file as quickly as the processors can copy it,
+        // and all requests would wait. At the lowest priority, reading the file waits for them.
         background::spawn(async move {
             let sent = tokio::time::timeout(TIME_MAX, send(spooled.file, &sender)).await;
             if sent.is_err() {

@@ -143,10 +143,10 @@ pub(crate) fn replica(config: &Config) -> Result<Option<Db>, StorageError> {
 
 type Made = (Spooled, Totals, DateTime<Utc>);
 
-async fn spool_from(mut tx: Tx, request: &Request, mut sums: Sums) -> Result<Made, ExportError> {
+async fn spool_from(mut tx: Tx, request: &Request, sums: Sums) -> Result<Made, ExportError> {
     let (request, caller) = (request.clone(), Handle::current());
     let work = async move {
-        let made = read_and_write(&mut tx, &request, &mut sums).await;
+        let made = read_and_write(&mut tx, &request, sums).await;
         // It only read. A connection that the pool replaces on return must not be opened here.
         let _entered = caller.enter();
         drop(tx);
@@ -158,12 +158,12 @@ async fn spool_from(mut tx: Tx, request: &Request, mut sums: Sums) -> Result<Mad
 async fn read_and_write(
     tx: &mut Tx,
     request: &Request,
-    sums: &mut Sums,
+    mut sums: Sums,
 ) -> Result<Made, ExportError> {
     let now = storage::now(tx).await?;
     let mut file = Writer::begin(request).await?;
-    file.read(tx, sums).await?;
-    Ok((file.end(now).await?, sums.totals.take().unwrap_or_default(), now))
+    file.read(tx, &mut sums).await?;
+    Ok((file.end(now).await?, sums.totals.unwrap_or_default(), now))
 }
 
 struct Writer<'a> {

@@ -165,8 +165,8 @@ pub async fn part_end(
 /// `payout_order_by_merchant`, `payout_payment_by_order`, `deposit_by_invoice`.
 ///
 /// `offset 0` looks each row up by itself. A plan for any part cannot know that parts are small: it
-/// would join whole tables for each. What few entries have stands behind a `case`: a join would
-/// begin its search, or its sort, for each of them.
+/// would join whole tables for each. A lookup that few entries need stands behind a `case`: a join
+/// would begin a search, or a sort, for every entry.
 #[expect(clippy::too_many_lines, reason = "one statement")]
 pub fn read(
     connection: &mut PgConnection,
