@@ -64,9 +64,11 @@ replay() {
 # Names of new inputs are hashes of their bytes.
 digest() { find "$found/fixed/$1" -type f -printf '%f\n' | LC_ALL=C sort | sha256sum | cut -c1-16; }
 
-# Only our own crates are instrumented, so everything else is taken as `make test` built it.
+# Only our own crates are instrumented, so everything else is taken as `make test` built it. With
+# `-p fuzz` alone the other crates would have fewer features and be built again.
 step fuzz "building the targets"
-RUSTC_WORKSPACE_WRAPPER=$root/scripts/coverage-rustc.sh cargo build --locked -p fuzz --features libfuzzer --bin fuzz
+RUSTC_WORKSPACE_WRAPPER=$root/scripts/coverage-rustc.sh \
+    cargo build --locked --workspace --features fuzz/libfuzzer --bin fuzz
 
 if [ "$fixed" = yes ]; then
     cc -shared -fPIC -O1 -o "$found/fixed_random.so" tests/fuzz/fixed_random.c
