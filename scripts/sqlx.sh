@@ -45,7 +45,7 @@ expand_queries() {
     (
         cd "$root"
         SQLX_OFFLINE=false SQLX_OFFLINE_DIR=$fresh DATABASE_URL=$(database_url "$scratch") \
-            cargo check --locked --workspace --lib --profile test
+            cargo check --locked --workspace --lib --bins --profile test
     )
     run_sql "$server" -c "drop database $scratch with (force)"
 }
