@@ -123,13 +123,19 @@ pub fn digits_in_coins(digits: &str, decimals: u32) -> Option<String> {
 
 fn shifted(digits: &str, decimals: u32) -> String {
     let decimals = usize::try_from(decimals).unwrap_or(usize::MAX);
-    if decimals == 0 {
-        return digits.to_owned();
-    }
-    let padded = format!("{digits:0>width$}", width = decimals + 1);
-    let (whole, fraction) = padded.split_at(padded.len() - decimals);
+    let (whole, fraction) = match digits.len().checked_sub(decimals) {
+        None | Some(0) => ("0", digits),
+        Some(place) => digits.split_at(place),
+    };
+    let zeros = decimals - fraction.len();
     let fraction = fraction.trim_end_matches('0');
-    if fraction.is_empty() { whole.to_owned() } else { format!("{whole}.{fraction}") }
+    let mut coins = String::from(whole);
+    if !fraction.is_empty() {
+        coins.push('.');
+        coins.extend(std::iter::repeat_n('0', zeros));
+        coins.push_str(fraction);
+    }
+    coins
 }
 
 /// An on-chain amount in the smallest unit of its asset (satoshi, wei, …).

@@ -69,7 +69,7 @@ pub fn units(digits: &str) -> Result<BigInt, NoAmount> {
 pub fn in_coins(units: &str, decimals: u8) -> Option<String> {
     let (sign, digits) = units.strip_prefix('-').map_or(("", units), |digits| ("-", digits));
     let coins = digits_in_coins(digits, u32::from(decimals))?;
-    Some(format!("{sign}{coins}"))
+    Some(if sign.is_empty() { coins } else { format!("{sign}{coins}") })
 }
 
 /// A text with the other sign.

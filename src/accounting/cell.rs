@@ -1,6 +1,6 @@
 //! Cells of an export, as CSV and as JSON.
 
-use std::fmt::Write;
+use std::{borrow::Cow, fmt::Write};
 
 use chrono::{DateTime, Utc};
 
@@ -8,29 +8,33 @@ use crate::invoice::payment::iso_8601;
 
 /// One value of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cell {
+pub enum Cell<'a> {
     /// The column has no meaning for this row, or the fact was not recorded.
     Empty,
     /// Anything that people chose, and names of ours.
-    Text(String),
+    Text(Cow<'a, str>),
     /// An exact decimal in plain digits.
-    Decimal(String),
+    Decimal(Cow<'a, str>),
     Integer(i64),
     Time(DateTime<Utc>),
 }
 
-impl Cell {
-    pub fn text(text: impl Into<String>) -> Self {
+impl<'a> Cell<'a> {
+    pub fn text(text: impl Into<Cow<'a, str>>) -> Self {
         Self::Text(text.into())
     }
 
     /// `Empty` for a missing or empty text.
-    pub fn text_or_empty(text: Option<String>) -> Self {
-        text.filter(|text| !text.is_empty()).map_or(Self::Empty, Self::Text)
+    pub fn text_or_empty(text: Option<&'a str>) -> Self {
+        text.filter(|text| !text.is_empty()).map_or(Self::Empty, Self::text)
     }
 
-    pub fn decimal_or_empty(digits: Option<String>) -> Self {
-        digits.map_or(Self::Empty, Self::Decimal)
+    pub fn decimal(digits: impl Into<Cow<'a, str>>) -> Self {
+        Self::Decimal(digits.into())
+    }
+
+    pub fn decimal_or_empty(digits: Option<impl Into<Cow<'a, str>>>) -> Self {
+        digits.map_or(Self::Empty, Self::decimal)
     }
 
     /// Appends the cell as RFC 4180 has it.
@@ -51,7 +55,7 @@ impl Cell {
     pub(super) fn to_json(&self) -> serde_json::Value {
         match self {
             Self::Empty => serde_json::Value::Null,
-            Self::Text(text) | Self::Decimal(text) => text.as_str().into(),
+            Self::Text(text) | Self::Decimal(text) => (**text).into(),
             Self::Integer(number) => (*number).into(),
             Self::Time(instant) => iso_8601(*instant).into(),
         }
@@ -109,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    fn csv(cell: &Cell) -> String {
+    fn csv(cell: &Cell<'_>) -> String {
         let mut out = String::new();
         cell.write_csv(&mut out);
         out
@@ -140,7 +144,7 @@ mod tests {
         ] {
             assert_eq!(csv(&Cell::text(text)), expected, "{text:?}");
         }
-        assert_eq!(csv(&Cell::Decimal("-1.5".into())), "-1.5");
+        assert_eq!(csv(&Cell::decimal("-1.5")), "-1.5");
         assert_eq!(csv(&Cell::Integer(-3)), "-3");
         assert_eq!(csv(&Cell::Empty), "");
     }
@@ -148,10 +152,10 @@ mod tests {
     #[test]
     fn json_keeps_texts_as_they_are() {
         assert_eq!(Cell::text("=1").to_json(), "=1");
-        assert_eq!(Cell::Decimal("0.1".into()).to_json(), "0.1");
+        assert_eq!(Cell::decimal("0.1").to_json(), "0.1");
         assert_eq!(Cell::Integer(7).to_json(), 7);
         assert!(Cell::Empty.to_json().is_null());
-        assert_eq!(Cell::text_or_empty(Some(String::new())), Cell::Empty);
+        assert_eq!(Cell::text_or_empty(Some("")), Cell::Empty);
     }
 
     proptest! {

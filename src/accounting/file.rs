@@ -8,13 +8,13 @@ use crate::invoice::payment::iso_8601;
 
 /// A row of an export before it is chosen and written.
 #[derive(Debug, Clone)]
-pub struct Line {
+pub struct Line<'a> {
     /// One for each column.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<Cell<'a>>,
     /// Code of its currency; `None` for a token that is not in the catalogue.
     pub currency: Option<&'static str>,
     /// Code of the fiat currency in which it is valued.
-    pub fiat: Option<String>,
+    pub fiat: Option<&'a str>,
     pub status: Option<&'static str>,
     /// `None` if no money of the merchant moved.
     pub movement: Option<Movement>,
@@ -31,12 +31,12 @@ pub struct Choice {
 }
 
 impl Choice {
-    pub fn takes(&self, line: &Line) -> bool {
+    pub fn takes(&self, line: &Line<'_>) -> bool {
         let matches = |wanted: &Option<String>, found: Option<&str>| {
             wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
         };
         matches(&self.currency, line.currency)
-            && matches(&self.fiat, line.fiat.as_deref())
+            && matches(&self.fiat, line.fiat)
             && matches(&self.status, line.status)
     }
 }
@@ -96,7 +96,7 @@ impl Table {
     }
 
     /// Appends a line; a file of movements leaves out lines that are none.
-    pub fn line(&mut self, line: &Line, out: &mut String) -> Result<(), TwoCurrencies> {
+    pub fn line(&mut self, line: &Line<'_>, out: &mut String) -> Result<(), TwoCurrencies> {
         match self.format {
             Format::Csv => {
                 for (index, cell) in line.cells.iter().enumerate() {
@@ -168,7 +168,7 @@ impl Table {
 mod tests {
     use super::*;
 
-    fn fee(amount: &str) -> Line {
+    fn fee(amount: &str) -> Line<'_> {
         let at: DateTime<Utc> = "2026-03-09T08:05:07.125Z".parse().unwrap();
         Line {
             cells: vec![
@@ -176,18 +176,18 @@ mod tests {
                 Cell::text("pzo_1"),
                 Cell::text("network"),
                 Cell::text("usdtmatic"),
-                Cell::Decimal(amount.to_owned()),
+                Cell::decimal(amount),
                 Cell::Empty,
                 Cell::text("=0"),
             ],
             currency: Some("usdtmatic"),
-            fiat: Some("usd".to_owned()),
+            fiat: Some("usd"),
             status: None,
             movement: None,
         }
     }
 
-    fn written(format: Format, lines: &[Line]) -> (String, u64) {
+    fn written(format: Format, lines: &[Line<'_>]) -> (String, u64) {
         let range = Range::parse("2026-03-01", "2026-04-01").unwrap();
         let mut table = Table::new(Export::Fees, format);
         let mut out = String::new();
@@ -232,7 +232,7 @@ mod tests {
         assert!(lines[0]["fiat_value"].is_null());
     }
 
-    fn moved(fiat: &str) -> Line {
+    fn moved(fiat: &str) -> Line<'_> {
         let movement = Movement {
             at: "2026-03-09T08:05:07Z".parse().unwrap(),
             amount: "1".to_owned(),
@@ -241,7 +241,7 @@ mod tests {
             tx_hash: None,
             description: String::new(),
         };
-        Line { fiat: Some(fiat.to_owned()), movement: Some(movement), ..fee("1") }
+        Line { fiat: Some(fiat), movement: Some(movement), ..fee("1") }
     }
 
     #[test]

@@ -186,18 +186,19 @@ impl<'a> Writer<'a> {
         match export {
             Export::Invoices => {
                 let rows = stored::invoices::read(tx, asked);
-                self.write(rows, |row| Ok([lines::invoice(row)?])).await
+                self.write(rows, |file, row| file.put([lines::invoice(&row)?])).await
             }
             Export::Payments => {
                 let rows = stored::payments::read(tx, asked);
-                self.write(rows, |row| Ok([lines::payment(row)?])).await
+                self.write(rows, |file, row| file.put([lines::payment(&row)?])).await
             }
             Export::Payouts => {
                 let rows = stored::payouts::read(tx, asked);
-                self.write(rows, |row| Ok([lines::payout(row)?])).await
+                self.write(rows, |file, row| file.put([lines::payout(&row)?])).await
             }
             Export::Fees => {
-                self.write(stored::fees::read(tx, asked), |row| lines::fees(&row)).await
+                let rows = stored::fees::read(tx, asked);
+                self.write(rows, |file, row| file.put(lines::fees(&row)?)).await
             }
             Export::Ledger => self.read_ledger(tx, asked, sums).await,
         }
@@ -223,26 +224,36 @@ impl<'a> Writer<'a> {
             let end = stored::ledger::part_end(tx, asked, entries).await?;
             let part = Range { to: end.unwrap_or(rest.to), ..rest };
             let rows = stored::ledger::read(tx, Asked { range: part, ..asked });
-            self.write(rows, |row| lines::ledger(&row, sums, with_movements)).await?;
+            self.write(rows, |file, row| {
+                let entry = lines::Entry::of(&row, with_movements)?;
+                file.put(entry.lines(sums)?)
+            })
+            .await?;
             let Some(end) = end else { return Ok(()) };
             rest.from = end;
         }
     }
 
-    /// Writes the lines of each row as it arrives.
-    async fn write<R, L: IntoIterator<Item = Line>>(
+    /// Lets `put` write the lines of each row as it arrives.
+    async fn write<R>(
         &mut self,
         rows: impl Stream<Item = Result<R, StorageError>>,
-        mut lines: impl FnMut(R) -> Result<L, StorageError>,
+        mut put: impl FnMut(&mut Self, R) -> Result<(), ExportError>,
     ) -> Result<(), ExportError> {
         let mut rows = pin!(rows);
         while let Some(row) = rows.try_next().await? {
-            for line in lines(row)? {
-                if self.request.choice.takes(&line) {
-                    self.table.line(&line, &mut self.spool.buffer)?;
-                }
-            }
+            put(self, row)?;
             self.spool.drain().await?;
+        }
+        Ok(())
+    }
+
+    /// Writes the lines that were asked for.
+    fn put<'l>(&mut self, lines: impl IntoIterator<Item = Line<'l>>) -> Result<(), ExportError> {
+        for line in lines {
+            if self.request.choice.takes(&line) {
+                self.table.line(&line, &mut self.spool.buffer)?;
+            }
         }
         Ok(())
     }

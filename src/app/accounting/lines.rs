@@ -28,44 +28,45 @@ const FIAT_PLACES: u32 = 8;
 const CONFIRMED: &str = "confirmed";
 const USD: &str = "usd";
 
-pub(super) fn invoice(row: InvoiceRow) -> Result<Line, StorageError> {
+pub(super) fn invoice(row: &InvoiceRow) -> Result<Line<'_>, StorageError> {
     let currency = currency_of(&row.token_id)?;
     let coins = |units: &str| coins(units, currency);
     let status = row.status.for_merchant();
     let cells = vec![
-        Cell::Text(row.payment_id),
-        Cell::text_or_empty(row.order_id),
-        Cell::Text(row.invoice_type),
+        Cell::text(&row.payment_id),
+        Cell::text_or_empty(row.order_id.as_deref()),
+        Cell::text(&row.invoice_type),
         Cell::Time(row.created_at),
         row.finished_at.map_or(Cell::Empty, Cell::Time),
         Cell::text(status),
-        Cell::Decimal(row.price_amount),
-        Cell::text(row.price_currency.clone()),
+        Cell::decimal(&row.price_amount),
+        Cell::text(&row.price_currency),
         Cell::text(currency.code),
         Cell::text(currency.network.name()),
-        Cell::Decimal(coins(&row.pay_amount)?),
-        Cell::Decimal(coins(&row.received)?),
-        Cell::Decimal(coins(&row.overpaid)?),
-        Cell::decimal_or_empty(row.rate),
+        Cell::decimal(coins(&row.pay_amount)?),
+        Cell::decimal(coins(&row.received)?),
+        Cell::decimal(coins(&row.overpaid)?),
+        Cell::decimal_or_empty(row.rate.as_deref()),
         // Invoices cost no service fee.
         Cell::Empty,
-        Cell::Decimal(coins(&row.settled)?),
-        Cell::text_or_empty(row.order_description),
+        Cell::decimal(coins(&row.settled)?),
+        Cell::text_or_empty(row.order_description.as_deref()),
     ];
-    let fiat = Some(row.price_currency);
+    let fiat = Some(&*row.price_currency);
     Ok(Line { cells, currency: Some(currency.code), fiat, status: Some(status), movement: None })
 }
 
-pub(super) fn payment(row: PaymentRow) -> Result<Line, StorageError> {
+pub(super) fn payment(row: &PaymentRow) -> Result<Line<'_>, StorageError> {
     let currency = currency_of(&row.token_id)?;
     let unknown = || StorageError::damaged("ledger_entry", "a deposit is booked as none");
     let kind = of_payment(row.booked, row.is_first, row.is_excess).ok_or_else(unknown)?;
     let signed = |amount: String| if row.is_in { amount } else { negated(&amount) };
     let amount = signed(coins(&row.amount, currency)?);
-    let value = row.fiat_value.map(signed);
-    let named = row.payment_id.clone().or_else(|| row.payout_order_id.clone());
-    let shop_order = row.order_id.or(row.payout_order_id);
-    let description = words([Some(kind.as_str()), named.as_deref(), shop_order.as_deref()]);
+    let value = row.fiat_value.clone().map(signed);
+    let payout_order = row.payout_order_id.as_deref();
+    let named = row.payment_id.as_deref().or(payout_order);
+    let shop_order = row.order_id.as_deref().or(payout_order);
+    let description = words([Some(kind.as_str()), named, shop_order]);
     let movement = Movement {
         at: row.at,
         amount: amount.clone(),
@@ -76,39 +77,39 @@ pub(super) fn payment(row: PaymentRow) -> Result<Line, StorageError> {
     };
     let cells = vec![
         Cell::Time(row.at),
-        Cell::text_or_empty(row.payment_id),
+        Cell::text_or_empty(row.payment_id.as_deref()),
         Cell::text_or_empty(shop_order),
-        Cell::Text(row.tx_hash),
+        Cell::text(&row.tx_hash),
         place_of(&row.deposit_key),
         Cell::text(row.network.name()),
         Cell::text(currency.code),
-        Cell::text_or_empty(row.contract),
-        Cell::Decimal(amount),
+        Cell::text_or_empty(row.contract.as_deref()),
+        Cell::decimal(amount),
         Cell::Integer(confirmations(row.height, row.head)),
-        Cell::text_or_empty(row.sender),
-        Cell::Text(row.to_address),
-        Cell::text_or_empty(row.fiat_currency.clone()),
+        Cell::text_or_empty(row.sender.as_deref()),
+        Cell::text(&row.to_address),
+        Cell::text_or_empty(row.fiat_currency.as_deref()),
         Cell::decimal_or_empty(value),
-        Cell::decimal_or_empty(row.fiat_rate),
-        Cell::text_or_empty(row.fiat_rate_source),
+        Cell::decimal_or_empty(row.fiat_rate.as_deref()),
+        Cell::text_or_empty(row.fiat_rate_source.as_deref()),
         Cell::text(kind.as_str()),
     ];
     Ok(Line {
         cells,
         currency: Some(currency.code),
-        fiat: row.fiat_currency,
+        fiat: row.fiat_currency.as_deref(),
         status: row.status.map(|status| status.for_merchant()),
         movement: Some(movement),
     })
 }
 
-pub(super) fn payout(row: PayoutRow) -> Result<Line, StorageError> {
+pub(super) fn payout(row: &PayoutRow) -> Result<Line<'_>, StorageError> {
     let currency = currency_of(&row.token_id)?;
     let amount = coins(&row.amount, currency)?;
     let value = value(&amount, &row.price_usd);
     // The quote's fees are the order's: they stand once, beside its first row.
     let of_order = |fee: &str| match row.row_number {
-        1 => Ok(Cell::Decimal(coins(fee, currency)?)),
+        1 => Ok(Cell::decimal(coins(fee, currency)?)),
         _ => Ok::<_, StorageError>(Cell::Empty),
     };
     let (network_fee, service_fee) = (of_order(&row.network_fee)?, of_order(&row.service_fee)?);
@@ -123,27 +124,26 @@ pub(super) fn payout(row: PayoutRow) -> Result<Line, StorageError> {
     });
     let cells = vec![
         Cell::Time(row.at),
-        Cell::Text(row.order_id),
-        Cell::Text(row.family),
-        Cell::Text(row.batch_id),
-        Cell::text_or_empty(row.reference),
-        Cell::Text(row.address),
+        Cell::text(&row.order_id),
+        Cell::text(&row.family),
+        Cell::text(&row.batch_id),
+        Cell::text_or_empty(row.reference.as_deref()),
+        Cell::text(&row.address),
         Cell::text(currency.network.name()),
         Cell::text(currency.code),
-        Cell::Decimal(amount),
+        Cell::decimal(amount),
         network_fee,
         service_fee,
-        Cell::text_or_empty(row.tx_hash),
-        Cell::Text(row.state),
+        Cell::text_or_empty(row.tx_hash.as_deref()),
+        Cell::text(&row.state),
         Cell::decimal_or_empty(value),
     ];
-    let fiat = Some(USD.to_owned());
-    Ok(Line { cells, currency: Some(currency.code), fiat, status, movement })
+    Ok(Line { cells, currency: Some(currency.code), fiat: Some(USD), status, movement })
 }
 
 const STATES: [&str; 4] = ["pending", "sent", CONFIRMED, "failed"];
 
-pub(super) fn fees(row: &FeeRow) -> Result<Vec<Line>, StorageError> {
+pub(super) fn fees(row: &FeeRow) -> Result<Vec<Line<'_>>, StorageError> {
     let currency = currency_of(&row.token_id)?;
     let parts = parts_of_fee(row.amount, row.network_fee, row.service_fee);
     let lines = parts.into_iter().map(|(kind, part)| {
@@ -154,15 +154,14 @@ pub(super) fn fees(row: &FeeRow) -> Result<Vec<Line>, StorageError> {
         let value = value(&amount, &row.price_usd).map(|value| signed(&value));
         let cells = vec![
             Cell::Time(row.at),
-            Cell::text(row.order_id.clone()),
+            Cell::text(&row.order_id),
             Cell::text(kind.as_str()),
             Cell::text(currency.code),
-            Cell::Decimal(signed(&amount)),
+            Cell::decimal(signed(&amount)),
             Cell::decimal_or_empty(value),
-            Cell::text_or_empty(row.tx_hash.clone()),
+            Cell::text_or_empty(row.tx_hash.as_deref()),
         ];
-        let fiat = Some(USD.to_owned());
-        Line { cells, currency: Some(currency.code), fiat, status: None, movement: None }
+        Line { cells, currency: Some(currency.code), fiat: Some(USD), status: None, movement: None }
     });
     Ok(lines.collect())
 }
@@ -194,63 +193,59 @@ impl Sums {
     }
 }
 
-/// The two sides of an entry: the account that it left, then the one that it entered. Movements are
-/// made for files of movements alone.
-pub(super) fn ledger(
-    row: &LedgerRow,
-    sums: &mut Sums,
-    with_movements: bool,
-) -> Result<[Line; 2], StorageError> {
-    let currency = currency_of(&row.token_id)?;
-    let units = balance::units(&row.amount).map_err(|error| damaged(&error))?;
-    let amount = coins(&row.amount, currency)?;
-    let fiat_value = row.fiat_value.clone();
-    let rated = row.fiat_rate.as_deref().and_then(|rate| value(&amount, rate));
-    let entry = EntryLine { row, currency, amount, value: fiat_value.or(rated), with_movements };
-    Ok([
-        entry.side(sums, &Side { account: &row.debit, is_credit: false, units: &-&units })?,
-        entry.side(sums, &Side { account: &row.credit, is_credit: true, units: &units })?,
-    ])
-}
-
-fn damaged(error: &impl std::error::Error) -> StorageError {
-    StorageError::damaged("ledger_entry", error.to_string())
-}
-
-struct EntryLine<'a> {
+/// An entry of the ledger on its way into a file.
+pub(super) struct Entry<'a> {
     row: &'a LedgerRow,
     currency: &'static Currency,
+    units: BigInt,
+    /// Whole coins.
     amount: String,
-    value: Option<String>,
+    description: String,
     with_movements: bool,
 }
 
-struct Side<'a> {
+struct Side<'a, 'u> {
     account: &'a str,
     is_credit: bool,
     /// With the sign of this side.
-    units: &'a BigInt,
+    units: &'u BigInt,
 }
 
-impl Side<'_> {
-    fn signed(&self, amount: &str) -> String {
-        if self.is_credit { amount.to_owned() } else { negated(amount) }
+impl<'a> Entry<'a> {
+    /// Movements are made for files of movements alone.
+    pub fn of(row: &'a LedgerRow, with_movements: bool) -> Result<Self, StorageError> {
+        let currency = currency_of(&row.token_id)?;
+        Ok(Self {
+            row,
+            currency,
+            units: balance::units(&row.amount).map_err(|error| damaged(&error))?,
+            amount: coins(&row.amount, currency)?,
+            description: words([Some(row.kind.as_str()), row.order_id.as_deref(), None]),
+            with_movements,
+        })
     }
-}
 
-impl EntryLine<'_> {
-    fn side(&self, sums: &mut Sums, side: &Side<'_>) -> Result<Line, StorageError> {
+    /// The two sides: the account that the entry left, then the one that it entered.
+    pub fn lines(&self, sums: &mut Sums) -> Result<[Line<'_>; 2], StorageError> {
+        let (debit, credit) = (&self.row.debit, &self.row.credit);
+        Ok([
+            self.side(sums, &Side { account: debit, is_credit: false, units: &-&self.units })?,
+            self.side(sums, &Side { account: credit, is_credit: true, units: &self.units })?,
+        ])
+    }
+
+    fn side<'b>(&'b self, sums: &mut Sums, side: &Side<'b, '_>) -> Result<Line<'b>, StorageError> {
         if let Some(totals) = &mut sums.totals {
             self.note(totals, side)?;
         }
         let after = sums.balances.add(side.account, self.currency.code, side.units);
         let row = self.row;
-        let amount = || Cell::Decimal(self.amount.clone());
+        let amount = Cell::decimal(&self.amount);
         let (debit, credit) =
-            if side.is_credit { (Cell::Empty, amount()) } else { (amount(), Cell::Empty) };
+            if side.is_credit { (Cell::Empty, amount) } else { (amount, Cell::Empty) };
         let (source_type, source_id) = match (&row.payout_order_id, &row.payment_id) {
-            (Some(order), _) => (Cell::text("payout"), Cell::text(order.clone())),
-            (None, Some(payment)) => (Cell::text("payment"), Cell::text(payment.clone())),
+            (Some(order), _) => (Cell::text("payout"), Cell::text(order)),
+            (None, Some(payment)) => (Cell::text("payment"), Cell::text(payment)),
             (None, None) => (Cell::Empty, Cell::Empty),
         };
         let cells = vec![
@@ -260,23 +255,23 @@ impl EntryLine<'_> {
             Cell::text(self.currency.code),
             debit,
             credit,
-            Cell::Decimal(coins(&after.to_string(), self.currency)?),
+            Cell::decimal(coins(&after.to_string(), self.currency)?),
             source_type,
             source_id,
-            Cell::text_or_empty(row.tx_hash.clone()),
-            Cell::Text(words([Some(row.kind.as_str()), row.order_id.as_deref(), None])),
+            Cell::text_or_empty(row.tx_hash.as_deref()),
+            Cell::text(&self.description),
         ];
         Ok(Line {
             cells,
             currency: Some(self.currency.code),
-            fiat: row.fiat_currency.clone(),
+            fiat: row.fiat_currency.as_deref(),
             status: None,
             movement: if self.with_movements { self.movement(side) } else { None },
         })
     }
 
-    fn note(&self, totals: &mut Totals, side: &Side<'_>) -> Result<(), StorageError> {
-        let value = self.value.as_deref().map(|value| side.signed(value));
+    fn note(&self, totals: &mut Totals, side: &Side<'_, '_>) -> Result<(), StorageError> {
+        let value = self.value(side);
         let movement = report::Movement {
             account: side.account,
             currency: self.currency.code,
@@ -288,20 +283,37 @@ impl EntryLine<'_> {
     }
 
     /// Between two accounts of the merchant nothing reaches or leaves him.
-    fn movement(&self, side: &Side<'_>) -> Option<Movement> {
+    fn movement(&self, side: &Side<'_, '_>) -> Option<Movement> {
         let row = self.row;
         let moves = is_own(side.account) && !(is_own(&row.debit) && is_own(&row.credit));
         let named = row.payout_order_id.as_deref().or(row.payment_id.as_deref());
-        let value = self.value.as_deref().map(|value| side.signed(value));
         moves.then(|| Movement {
             at: row.at,
             amount: side.signed(&self.amount),
             symbol: self.currency.symbol,
-            fiat: value.zip(row.fiat_currency.clone()),
+            fiat: self.value(side).zip(row.fiat_currency.clone()),
             tx_hash: row.tx_hash.clone(),
             description: words([Some(row.kind.as_str()), named, row.order_id.as_deref()]),
         })
     }
+
+    /// The value in fiat, with the sign of the side.
+    fn value(&self, side: &Side<'_, '_>) -> Option<String> {
+        let row = self.row;
+        let rated = || value(&self.amount, row.fiat_rate.as_deref()?);
+        let value = row.fiat_value.clone().or_else(rated)?;
+        Some(side.signed(&value))
+    }
+}
+
+impl Side<'_, '_> {
+    fn signed(&self, amount: &str) -> String {
+        if self.is_credit { amount.to_owned() } else { negated(amount) }
+    }
+}
+
+fn damaged(error: &impl std::error::Error) -> StorageError {
+    StorageError::damaged("ledger_entry", error.to_string())
 }
 
 /// Accounts that belong to one merchant; in his entries, to him.
@@ -326,7 +338,7 @@ fn value(coins: &str, rate: &str) -> Option<String> {
 }
 
 /// The position of a deposit within its transaction, where its network numbers them.
-fn place_of(deposit_key: &str) -> Cell {
+fn place_of(deposit_key: &str) -> Cell<'static> {
     let last = deposit_key.rsplit_once(':').map(|(_, last)| last);
     last.and_then(|digits| digits.parse().ok()).map_or(Cell::Empty, Cell::Integer)
 }
@@ -338,8 +350,14 @@ fn confirmations(height: Option<i64>, head: Option<i64>) -> i64 {
 }
 
 fn words(parts: [Option<&str>; 3]) -> String {
-    let parts: Vec<_> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
-    parts.join(" ")
+    let mut words = String::new();
+    for part in parts.into_iter().flatten().filter(|part| !part.is_empty()) {
+        if !words.is_empty() {
+            words.push(' ');
+        }
+        words.push_str(part);
+    }
+    words
 }
 
 #[cfg(test)]
