@@ -8,19 +8,24 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gateway::{broker::route::Route, serve::allow_open_files, storage::events};
+use gateway::{broker::route::Route, storage::events};
 use support::{
     server::processes::Signal,
     shop::announced::{any_invoice, new_event},
 };
-use tokio::{net::TcpListener, sync::Mutex};
+use tokio::{
+    io::{copy, sink},
+    net::TcpListener,
+    sync::Mutex,
+    task::JoinSet,
+};
 use uuid::Uuid;
 
 use crate::{
     delivery::{MERCHANTS, drain},
     endpoint::{Caller, Endpoint, free, post},
     report::{Goal, Report, Rounds, percentile},
-    world::{World, per_second, with_world},
+    world::{World, per_second, require_files, with_world},
 };
 
 const EVENTS: usize = 2_000;
@@ -93,12 +98,12 @@ async fn bare(pause: Duration) -> f64 {
 }
 
 async fn hang(report: &mut Report) {
-    assert!(allow_open_files() >= FILES, "this opens {FILES} files");
+    require_files(FILES);
     let mut rounds = Rounds::default();
     let count = report.rounds;
     with_world(&[], |world| async move {
         let healthy = Endpoint::answering_after(Duration::ZERO).await;
-        let silent = silent().await;
+        let (silent, _listening) = silent().await;
         let good = merchants(&world, HEALTHY, |at| healthy.url(at)).await;
         let host =
             |at: usize| format!("http://127.2.{}.{}:{}/ipn", at / 250, at % 250 + 1, silent.port());
@@ -140,17 +145,19 @@ async fn merchants(world: &World, count: usize, url: impl Fn(usize) -> String) -
     merchants
 }
 
-/// Takes connections on all addresses of this machine, and says nothing.
-async fn silent() -> SocketAddr {
+/// Takes connections on all addresses of this machine and says nothing, until it is dropped.
+async fn silent() -> (SocketAddr, JoinSet<()>) {
     let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(async move {
-        let mut held = Vec::new();
-        while let Ok((stream, _)) = listener.accept().await {
-            held.push(stream);
+    let mut listening = JoinSet::new();
+    listening.spawn(async move {
+        let mut held = JoinSet::new();
+        while let Ok((mut stream, _)) = listener.accept().await {
+            held.spawn(async move { copy(&mut stream, &mut sink()).await.is_ok() });
+            while held.try_join_next().is_some() {}
         }
     });
-    address
+    (address, listening)
 }
 
 /// Commits one event for each; returns their ids.

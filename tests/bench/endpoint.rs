@@ -19,6 +19,7 @@ use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt},
     net::{TcpListener, TcpStream},
     sync::Notify,
+    task::JoinSet,
 };
 use tokio_rustls::TlsAcceptor;
 
@@ -27,10 +28,15 @@ const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 
 /// Answers 200 to every POST after `pause`, and records the arrival of each whole request. It has
 /// several addresses: merchants do not share theirs, nor the host, to which the gateway limits its
-/// attempts.
-#[derive(Clone)]
+/// attempts. It listens until it is dropped.
 pub struct Endpoint {
     addresses: Arc<[SocketAddr]>,
+    receiver: Receiver,
+    _listening: JoinSet<()>,
+}
+
+#[derive(Clone)]
+struct Receiver {
     tls: Option<Tls>,
     crowds: Arc<[Crowd]>,
     arrivals: Arc<Mutex<Vec<(String, Instant)>>>,
@@ -101,25 +107,83 @@ impl Endpoint {
         for number in 1..=ADDRESSES {
             listeners.push(TcpListener::bind((address(number), 0)).await.unwrap());
         }
-        let endpoint = Self {
-            addresses: listeners.iter().map(|listener| listener.local_addr().unwrap()).collect(),
+        let addresses = listeners.iter().map(|listener| listener.local_addr().unwrap()).collect();
+        let receiver = Receiver {
             tls,
             crowds: listeners.iter().map(|_| Crowd::default()).collect(),
             arrivals: Arc::default(),
             arrived: Arc::default(),
         };
+        let mut listening = JoinSet::new();
         for (at, listener) in listeners.into_iter().enumerate() {
-            let serving = endpoint.clone();
-            tokio::spawn(async move {
+            let receiver = receiver.clone();
+            listening.spawn(async move {
+                let mut connections = JoinSet::new();
                 while let Ok((stream, _)) = listener.accept().await {
                     stream.set_nodelay(true).unwrap();
-                    tokio::spawn(serving.clone().accept(at, stream, pause));
+                    connections.spawn(receiver.clone().accept(at, stream, pause));
+                    while connections.try_join_next().is_some() {}
                 }
             });
         }
-        endpoint
+        Self { addresses, receiver, _listening: listening }
     }
 
+    /// Settings of a worker that delivers to it.
+    pub fn settings(&self) -> Vec<(&'static str, String)> {
+        let certificate = |tls: &Tls| tls.authority.certificate().display().to_string();
+        self.receiver.tls.iter().map(|tls| ("SSL_CERT_FILE", certificate(tls))).collect()
+    }
+
+    /// TLS sessions that clients have begun.
+    pub fn handshakes(&self) -> usize {
+        self.receiver.tls.as_ref().map_or(0, |tls| tls.handshakes.load(Ordering::Relaxed))
+    }
+
+    /// The most requests that each address ever answered at once, added up: so many connections
+    /// are needed if each is used again.
+    pub fn connections_needed(&self) -> usize {
+        self.receiver.crowds.iter().map(|crowd| crowd.most.load(Ordering::Relaxed)).sum()
+    }
+
+    pub fn address(&self, at: usize) -> SocketAddr {
+        self.addresses[at % self.addresses.len()]
+    }
+
+    /// URL of the merchant with this number.
+    pub fn url(&self, at: usize) -> String {
+        let scheme = if self.receiver.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}/ipn", self.address(at))
+    }
+
+    pub fn count(&self) -> usize {
+        self.receiver.arrivals.lock().unwrap().len()
+    }
+
+    /// Arrived event ids with their times.
+    pub fn arrivals(&self) -> Vec<(String, Instant)> {
+        self.receiver.arrivals.lock().unwrap().clone()
+    }
+
+    pub fn forget(&self) {
+        self.receiver.arrivals.lock().unwrap().clear();
+    }
+
+    pub async fn until(&self, count: usize, limit: Duration) {
+        let waiting = async {
+            while self.count() < count {
+                let arrived = self.receiver.arrived.notified();
+                if self.count() < count {
+                    let _ = tokio::time::timeout(Duration::from_millis(50), arrived).await;
+                }
+            }
+        };
+        let waited = tokio::time::timeout(limit, waiting).await;
+        assert!(waited.is_ok(), "{} of {count} arrived", self.count());
+    }
+}
+
+impl Receiver {
     async fn accept(self, at: usize, stream: TcpStream, pause: Duration) {
         match self.tls.clone() {
             None => self.serve(at, stream, pause).await,
@@ -130,33 +194,6 @@ impl Endpoint {
                 }
             }
         }
-    }
-
-    /// Settings of a worker that delivers to it.
-    pub fn settings(&self) -> Vec<(&'static str, String)> {
-        let certificate = |tls: &Tls| tls.authority.certificate().display().to_string();
-        self.tls.iter().map(|tls| ("SSL_CERT_FILE", certificate(tls))).collect()
-    }
-
-    /// TLS sessions that clients have begun.
-    pub fn handshakes(&self) -> usize {
-        self.tls.as_ref().map_or(0, |tls| tls.handshakes.load(Ordering::Relaxed))
-    }
-
-    /// The most requests that each address ever answered at once, added up: so many connections
-    /// are needed if each is used again.
-    pub fn connections_needed(&self) -> usize {
-        self.crowds.iter().map(|crowd| crowd.most.load(Ordering::Relaxed)).sum()
-    }
-
-    pub fn address(&self, at: usize) -> SocketAddr {
-        self.addresses[at % self.addresses.len()]
-    }
-
-    /// URL of the merchant with this number.
-    pub fn url(&self, at: usize) -> String {
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
-        format!("{scheme}://{}/ipn", self.address(at))
     }
 
     async fn serve(
@@ -180,32 +217,6 @@ impl Endpoint {
                 return;
             }
         }
-    }
-
-    pub fn count(&self) -> usize {
-        self.arrivals.lock().unwrap().len()
-    }
-
-    /// Arrived event ids with their times.
-    pub fn arrivals(&self) -> Vec<(String, Instant)> {
-        self.arrivals.lock().unwrap().clone()
-    }
-
-    pub fn forget(&self) {
-        self.arrivals.lock().unwrap().clear();
-    }
-
-    pub async fn until(&self, count: usize, limit: Duration) {
-        let waiting = async {
-            while self.count() < count {
-                let arrived = self.arrived.notified();
-                if self.count() < count {
-                    let _ = tokio::time::timeout(Duration::from_millis(50), arrived).await;
-                }
-            }
-        };
-        let waited = tokio::time::timeout(limit, waiting).await;
-        assert!(waited.is_ok(), "{} of {count} arrived", self.count());
     }
 }
 

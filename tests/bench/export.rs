@@ -31,6 +31,9 @@ const LIMIT: Duration = Duration::from_secs(60);
 const SPEED: &str = "export: 1,000,000 rows of the ledger as CSV";
 const MEMORY: &str = "export: memory of the API, at its highest";
 const BESIDE: &str = "export: p99 of creation by others meanwhile";
+const FLOOR: &str = "export: p99 of creation by others beside one query that only calculates";
+/// Reads and writes nothing: one process of PostgreSQL has a processor to itself.
+const CALCULATE: &str = "select count(*) from generate_series(1, 1000000) as n where n % 7 = 0";
 
 /// Entries of the merchant `$1`, over a day.
 const FILL: &str = "
@@ -48,13 +51,14 @@ const COPY: &str = "
     ) to stdout (format csv)";
 
 pub async fn run(report: &mut Report) {
-    if ![SPEED, MEMORY, BESIDE].iter().any(|name| report.wants(name)) {
+    if ![SPEED, MEMORY, BESIDE, FLOOR].iter().any(|name| report.wants(name)) {
         return;
     }
     let (mut speed, mut memory) = (Rounds::default(), Rounds::default());
-    let mut beside = Rounds::default();
+    let (mut beside, mut floor) = (Rounds::default(), Rounds::default());
     for _ in 0..report.rounds {
-        let (speed, memory, beside) = (&mut speed, &mut memory, &mut beside);
+        let (speed, memory) = (&mut speed, &mut memory);
+        let (beside, floor) = (&mut beside, &mut floor);
         with_world(&[], |world| async move {
             let merchant = world.merchants(1).await.remove(0);
             fill(&world, &merchant).await;
@@ -69,13 +73,13 @@ pub async fn run(report: &mut Report) {
             created(&world, &others, tokio::time::sleep(BESIDE_FOR / 2)).await;
             let calm = created(&world, &others, tokio::time::sleep(BESIDE_FOR)).await;
             // One export after another, for as many invoices as in the calm.
-            let busy = created(&world, &others, async {
-                let started = Instant::now();
-                while started.elapsed() < BESIDE_FOR {
-                    download(&world, &merchant).await;
-                }
+            let exporting = again(async || download(&world, &merchant).await);
+            beside.add(created(&world, &others, exporting).await, calm);
+            let mut connection = world.connect().await;
+            let calculating = again(async || {
+                sqlx::query(CALCULATE).execute(&mut connection).await.unwrap();
             });
-            beside.add(busy.await, calm);
+            floor.add(created(&world, &others, calculating).await, calm);
             api.process.signal(Signal::Terminate);
             api.process.ended(LIMIT).await;
         })
@@ -84,6 +88,15 @@ pub async fn run(report: &mut Report) {
     report.ratio(SPEED, "/s", "a bare COPY … TO STDOUT", Goal::AtLeast(0.3), speed);
     report.value(MEMORY, "MB", None, Goal::AtMost(100.0), memory);
     report.ratio(BESIDE, "ms", "the same without an export", Goal::AtMost(1.25), beside);
+    report.beside(FLOOR, "ms", "the same without the query", floor);
+}
+
+/// Does it one time after another for as long as the calm was measured.
+async fn again(mut work: impl AsyncFnMut()) {
+    let started = Instant::now();
+    while started.elapsed() < BESIDE_FOR {
+        work().await;
+    }
 }
 
 async fn fill(world: &World, merchant: &NewMerchant) {

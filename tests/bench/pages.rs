@@ -6,7 +6,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gateway::serve::allow_open_files;
 use tokio::task::JoinSet;
 
 use crate::{
@@ -14,12 +13,15 @@ use crate::{
     endpoint::Caller,
     footprint::resident,
     report::{Goal, Report, Rounds, percentile},
-    world::{World, with_world},
+    world::{World, require_files, with_world},
 };
 
 const PAGES: usize = 5_000;
 /// Each needs a connection, of which half may wait.
 const CONNECTIONS_MAX: &str = "12000";
+/// A socket of each page and of the calls beside them, and as many again while those of the round
+/// before are closed.
+const FILES: u64 = 12_000;
 const TOLD: usize = 200;
 const LIMIT: Duration = Duration::from_secs(120);
 const MEMORY: &str = "pages: resident memory of the api, 5,000 waiting pages";
@@ -30,7 +32,7 @@ pub async fn run(report: &mut Report) {
     if ![MEMORY, CREATE, KNOWN].into_iter().any(|name| report.wants(name)) {
         return;
     }
-    assert!(allow_open_files() > 15_000, "raise the hard limit of open files (ulimit -Hn)");
+    require_files(FILES);
     let settings = [
         ("GATEWAY_API__CONNECTIONS_MAX", CONNECTIONS_MAX),
         // Each page is another buyer's.

@@ -4,7 +4,6 @@
 
 use std::time::{Duration, Instant};
 
-use gateway::serve::allow_open_files;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -13,7 +12,7 @@ use crate::{
     endpoint::Caller,
     footprint::highest,
     report::{Goal, Report, Rounds, percentile},
-    world::{World, with_world},
+    world::{World, require_files, with_world},
 };
 
 const CLIENTS: usize = 10_000;
@@ -31,10 +30,7 @@ pub async fn run(report: &mut Report) {
     if ![ANSWERED, CREATE, MEMORY].into_iter().any(|name| report.wants(name)) {
         return;
     }
-    assert!(
-        allow_open_files() >= FILES,
-        "this opens {FILES} files: raise the hard limit (ulimit -Hn)"
-    );
+    require_files(FILES);
     let (mut answered, mut create, mut memory) =
         (Rounds::default(), Rounds::default(), Rounds::default());
     let count = report.rounds;

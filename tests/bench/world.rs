@@ -10,7 +10,7 @@ use gateway::{
     config::Config,
     egress,
     merchant::settings::Settings,
-    serve::{admin::Readiness, relay::run_relay},
+    serve::{admin::Readiness, allow_open_files, relay::run_relay},
 };
 use sqlx::{Connection, PgConnection};
 use support::server::{
@@ -150,6 +150,16 @@ impl Drop for Relay {
     fn drop(&mut self) {
         self.0.cancel();
     }
+}
+
+/// Fails early if this process cannot open so many files more.
+pub fn require_files(count: u64) {
+    let open = std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let wanted = count + u64::try_from(open).unwrap();
+    assert!(
+        allow_open_files() >= wanted,
+        "this opens {count} files beside the {open} that are open: raise the hard limit (ulimit -Hn)"
+    );
 }
 
 /// Runs `count` tasks, `concurrency` at a time; returns tasks per second.

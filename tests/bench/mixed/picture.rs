@@ -36,7 +36,7 @@ pub fn draw(samples: &Samples) {
         let mut chart = ChartBuilder::on(panel)
             .caption(format!("{}, ms", kind.name()), ("sans-serif", 16))
             .margin(10)
-            .x_label_area_size(24)
+            .x_label_area_size(36)
             .y_label_area_size(48)
             .build_cartesian_2d(1..minutes + LEGEND_MINUTES, 0.0..greatest * 1.1)
             .unwrap();
