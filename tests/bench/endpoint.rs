@@ -23,6 +23,8 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
+/// Of one endpoint, each with an address of its own.
+pub const HOSTS: usize = ADDRESSES as usize;
 const ADDRESSES: u8 = 100;
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 
