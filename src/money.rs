@@ -129,7 +129,8 @@ fn shifted(digits: &str, decimals: u32) -> String {
     };
     let zeros = decimals - fraction.len();
     let fraction = fraction.trim_end_matches('0');
-    let mut coins = String::from(whole);
+    let mut coins = String::with_capacity(whole.len() + 1 + zeros + fraction.len());
+    coins.push_str(whole);
     if !fraction.is_empty() {
         coins.push('.');
         coins.extend(std::iter::repeat_n('0', zeros));

@@ -20,6 +20,7 @@ use crate::{
     app::{
         accounting::{
             export::Spooled,
+            give_way::GiveWay,
             slot::{ExportSlot, HeldFile},
         },
         background,
@@ -59,10 +60,11 @@ pub fn answer((name, format): (&str, Format), (spooled, slot): HeldFile) -> Resp
 impl Download {
     fn begin(spooled: Spooled, slot: ExportSlot) -> Self {
         let (sender, chunks) = mpsc::channel(1);
+        let mut way = slot.gives_way();
         // A client on a fast network takes a large file as quickly as the processors can copy it,
-        // and all requests would wait. At the lowest priority, reading the file waits for them.
+        // and all requests would wait.
         background::spawn(async move {
-            let sent = tokio::time::timeout(TIME_MAX, send(spooled.file, &sender)).await;
+            let sent = tokio::time::timeout(TIME_MAX, send(spooled.file, &sender, &mut way)).await;
             if sent.is_err() {
                 tracing::info!("an export was cut off: its client took too long");
             }
@@ -72,8 +74,9 @@ impl Download {
 }
 
 /// Ends early if the client is gone.
-async fn send(mut file: File, chunks: &mpsc::Sender<io::Result<Bytes>>) {
+async fn send(mut file: File, chunks: &mpsc::Sender<io::Result<Bytes>>, way: &mut GiveWay) {
     loop {
+        way.to_others().await;
         let mut chunk = Vec::with_capacity(CHUNK);
         let read = file.read_buf(&mut chunk).await;
         let is_last = !matches!(read, Ok(1..));

@@ -215,6 +215,7 @@ pub struct Db {
     direct_proven: Arc<Mutex<bool>>,
     /// Every statement names the author of its task (`author`).
     is_attributed: bool,
+    snapshots: exports::Snapshots,
 }
 
 impl Db {
@@ -295,7 +296,14 @@ impl Db {
                 })
             })
             .connect_lazy_with(pooled.as_ref().unwrap_or(&direct).clone());
-        Self { pool, direct, pooled, direct_proven: Arc::default(), is_attributed: false }
+        Self {
+            pool,
+            direct,
+            pooled,
+            direct_proven: Arc::default(),
+            is_attributed: false,
+            snapshots: Default::default(),
+        }
     }
 
     /// Begins a transaction, even if its caller gives up waiting for it.

@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 pub use super::spool::Spooled;
 use super::{
+    give_way::GiveWay,
     lines::{self, Sums},
     spool::Spool,
 };
@@ -26,18 +27,22 @@ use crate::{
     config::Config,
     storage::{
         self, Db, StorageError, Tx,
-        exports::{self as stored, Asked},
+        exports::{self as stored, Asked, Snapshot, ledger::After},
     },
 };
 
 /// For reading and writing all of it. The snapshot that it holds keeps old rows from being removed.
 pub(super) const TIME_MAX: Duration = Duration::from_secs(90);
+/// For others, in the reading of an export and again in the sending.
+const GIVES_WAY_MAX: Duration = Duration::from_secs(30);
 /// For another export of this process to end.
 const WAIT_MAX: Duration = Duration::from_secs(20);
 /// For a request that an export answers: longer than the export waits and reads.
 pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(120);
 /// Exports that one process reads at a time: each has a connection of the pool.
 pub(crate) const READ_AT_ONCE: usize = 3;
+/// Rows after which an export gives way: about a millisecond of work.
+const ROWS_TOGETHER: usize = 300;
 /// Further tries of an export that a replica cancels.
 const TRIES_MORE: u32 = 2;
 
@@ -88,7 +93,7 @@ impl Gateway {
                 Some(replica) => self.fresh_snapshot(replica, request).await?,
                 None => self.db.begin_snapshot().await?,
             };
-            match spool_from(tx, request, Sums::default()).await {
+            match spool_from(tx, request, Sums::default(), self.gives_way()).await {
                 Err(ExportError::Storage(error)) if error.is_conflict() && tries < TRIES_MORE => {
                     tries += 1;
                     tracing::info!(%error, "the replica cancelled an export, which begins again");
@@ -98,7 +103,11 @@ impl Gateway {
         }
     }
 
-    async fn fresh_snapshot(&self, replica: &Db, request: &Request) -> Result<Tx, ExportError> {
+    async fn fresh_snapshot(
+        &self,
+        replica: &Db,
+        request: &Request,
+    ) -> Result<Snapshot, ExportError> {
         let mut connection = self.db.connection().await?;
         let present = stored::replica::present(&mut connection).await?;
         drop(connection);
@@ -119,7 +128,12 @@ impl Gateway {
     /// As [`export`](Self::export) from the primary, with the totals of the ledger and the moment
     /// of the reading.
     pub(super) async fn spool_with_totals(&self, request: &Request) -> Result<Made, ExportError> {
-        spool_from(self.db.begin_snapshot().await?, request, Sums::with_totals()).await
+        let (tx, way) = (self.db.begin_snapshot().await?, self.gives_way());
+        spool_from(tx, request, Sums::with_totals(), way).await
+    }
+
+    pub(super) fn gives_way(&self) -> GiveWay {
+        GiveWay::over(&self.db, GIVES_WAY_MAX)
     }
 
     /// Writes the heartbeat by which a replica shows how far it has followed; `false` if no
@@ -143,10 +157,15 @@ pub(crate) fn replica(config: &Config) -> Result<Option<Db>, StorageError> {
 
 type Made = (Spooled, Totals, DateTime<Utc>);
 
-async fn spool_from(mut tx: Tx, request: &Request, sums: Sums) -> Result<Made, ExportError> {
+async fn spool_from(
+    mut tx: Snapshot,
+    request: &Request,
+    sums: Sums,
+    way: GiveWay,
+) -> Result<Made, ExportError> {
     let (request, caller) = (request.clone(), Handle::current());
     let work = async move {
-        let made = read_and_write(&mut tx, &request, sums).await;
+        let made = read_and_write(&mut tx, &request, sums, way).await;
         // It only read. A connection that the pool replaces on return must not be opened here.
         let _entered = caller.enter();
         drop(tx);
@@ -159,9 +178,10 @@ async fn read_and_write(
     tx: &mut Tx,
     request: &Request,
     mut sums: Sums,
+    way: GiveWay,
 ) -> Result<Made, ExportError> {
     let now = storage::now(tx).await?;
-    let mut file = Writer::begin(request).await?;
+    let mut file = Writer::begin(request, way).await?;
     file.read(tx, &mut sums).await?;
     Ok((file.end(now).await?, sums.totals.unwrap_or_default(), now))
 }
@@ -170,14 +190,15 @@ struct Writer<'a> {
     request: &'a Request,
     table: Table,
     spool: Spool,
+    way: GiveWay,
 }
 
 impl<'a> Writer<'a> {
-    async fn begin(request: &'a Request) -> Result<Self, ExportError> {
+    async fn begin(request: &'a Request, way: GiveWay) -> Result<Self, ExportError> {
         let table = Table::new(request.export, request.format);
         let mut spool = Spool::create().await?;
         table.begin(&mut spool.buffer);
-        Ok(Self { request, table, spool })
+        Ok(Self { request, table, spool, way })
     }
 
     async fn read(&mut self, tx: &mut Tx, sums: &mut Sums) -> Result<(), ExportError> {
@@ -218,19 +239,19 @@ impl<'a> Writer<'a> {
         }
         let with_movements = self.request.format.is_of_movements();
         let entries = stored::ledger::begin_parts(tx, asked.merchant_id).await?;
-        let mut rest = asked.range;
+        let mut after = After::the_entries_before(asked.range.from);
         loop {
-            let asked = Asked { range: rest, ..asked };
-            let end = stored::ledger::part_end(tx, asked, entries).await?;
-            let part = Range { to: end.unwrap_or(rest.to), ..rest };
-            let rows = stored::ledger::read(tx, Asked { range: part, ..asked });
+            let mut read = 0;
+            let rows = stored::ledger::read(tx, asked, after, entries);
             self.write(rows, |file, row| {
+                (after, read) = (After::entry(&row), read + 1);
                 let entry = lines::Entry::of(&row, with_movements)?;
                 file.put(entry.lines(sums)?)
             })
             .await?;
-            let Some(end) = end else { return Ok(()) };
-            rest.from = end;
+            if read < entries {
+                return Ok(());
+            }
         }
     }
 
@@ -240,10 +261,15 @@ impl<'a> Writer<'a> {
         rows: impl Stream<Item = Result<R, StorageError>>,
         mut put: impl FnMut(&mut Self, R) -> Result<(), ExportError>,
     ) -> Result<(), ExportError> {
-        let mut rows = pin!(rows);
+        let (mut rows, mut together) = (pin!(rows), 0);
         while let Some(row) = rows.try_next().await? {
             put(self, row)?;
             self.spool.drain().await?;
+            together += 1;
+            if together == ROWS_TOGETHER {
+                together = 0;
+                self.way.to_others().await;
+            }
         }
         Ok(())
     }

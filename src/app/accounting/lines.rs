@@ -11,6 +11,7 @@ use crate::{
         report::{self, Totals},
     },
     asset::catalogue::{Catalogue, Currency},
+    invoice::payment::iso_8601,
     storage::{
         StorageError,
         exports::{
@@ -197,6 +198,7 @@ impl Sums {
 pub(super) struct Entry<'a> {
     row: &'a LedgerRow,
     currency: &'static Currency,
+    at: String,
     units: BigInt,
     /// Whole coins.
     amount: String,
@@ -218,6 +220,7 @@ impl<'a> Entry<'a> {
         Ok(Self {
             row,
             currency,
+            at: iso_8601(row.at),
             units: balance::units(&row.amount).map_err(|error| damaged(&error))?,
             amount: coins(&row.amount, currency)?,
             description: words([Some(row.kind.as_str()), row.order_id.as_deref(), None]),
@@ -250,7 +253,7 @@ impl<'a> Entry<'a> {
         };
         let cells = vec![
             Cell::Integer(row.id),
-            Cell::Time(row.at),
+            Cell::text(&self.at),
             Cell::text(side.account),
             Cell::text(self.currency.code),
             debit,
@@ -350,7 +353,8 @@ fn confirmations(height: Option<i64>, head: Option<i64>) -> i64 {
 }
 
 fn words(parts: [Option<&str>; 3]) -> String {
-    let mut words = String::new();
+    let length: usize = parts.iter().flatten().map(|part| part.len() + 1).sum();
+    let mut words = String::with_capacity(length);
     for part in parts.into_iter().flatten().filter(|part| !part.is_empty()) {
         if !words.is_empty() {
             words.push(' ');

@@ -2,6 +2,7 @@
 
 pub mod explain;
 pub mod export;
+pub mod give_way;
 mod lines;
 pub mod report;
 pub mod slot;

@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::{
     export::{ExportError, Request, TIME_MAX},
+    give_way::GiveWay,
     report::{ReportError, ReportFormat},
     spool::Spooled,
 };
@@ -35,11 +36,19 @@ const TRIED_EVERY: Duration = Duration::from_millis(50);
 
 /// A slot that is held until this is dropped.
 pub struct ExportSlot {
+    gateway: Arc<Gateway>,
     _held: DropGuard,
 }
 
 /// A complete file, with the slot that is held until the file is sent.
 pub type HeldFile = (Spooled, ExportSlot);
+
+impl ExportSlot {
+    /// For sending the file.
+    pub fn gives_way(&self) -> GiveWay {
+        self.gateway.gives_way()
+    }
+}
 
 impl Gateway {
     /// Makes an export in one of its merchant's slots.
@@ -103,7 +112,7 @@ impl Gateway {
         let dropped = CancellationToken::new();
         let held = dropped.clone().drop_guard();
         tokio::spawn(keep(self.clone(), merchant_id, taken_by, dropped));
-        Ok(ExportSlot { _held: held })
+        Ok(ExportSlot { gateway: self.clone(), _held: held })
     }
 
     async fn try_export_slot(&self, merchant: Uuid, taken_by: Uuid) -> Result<bool, StorageError> {

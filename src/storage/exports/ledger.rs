@@ -13,6 +13,24 @@ use crate::{
     storage::{PgConnection, StorageError},
 };
 
+/// A moment in the order of a merchant's entries: directly after the entry of this time and id.
+#[derive(Debug, Clone, Copy)]
+pub struct After {
+    at: DateTime<Utc>,
+    id: i64,
+}
+
+impl After {
+    /// Before all entries of `at` and later.
+    pub const fn the_entries_before(at: DateTime<Utc>) -> Self {
+        Self { at, id: i64::MIN }
+    }
+
+    pub const fn entry(row: &LedgerRow) -> Self {
+        Self { at: row.at, id: row.id }
+    }
+}
+
 /// An entry with the record that caused it.
 #[derive(Debug)]
 pub struct LedgerRow {
@@ -88,8 +106,8 @@ pub async fn opening(
     Ok(rows)
 }
 
-/// Entries of one of the merchant's accounts in a part of an export, at least: about a millisecond
-/// of reading, after which PostgreSQL's process waits and others have its processor.
+/// Entries in a part of an export, at least: about a millisecond of reading, after which
+/// PostgreSQL's process waits and others have its processor.
 const PART_MIN: i64 = 300;
 /// At most: few enough to be sorted in memory.
 const PART_MAX: i64 = 10_000;
@@ -120,49 +138,10 @@ pub async fn begin_parts(
     Ok(orders.fetch_one(connection).await?.clamp(PART_MIN, PART_MAX))
 }
 
-/// The end of the first part of a range: before a side of one of the merchant's own accounts has
-/// more than `entries` behind its first moment; `None` if the range is one part. Entries of
-/// one moment stay together. Indices: `ledger_entry_by_credit_time`,
-/// `ledger_entry_by_debit_time`.
-pub async fn part_end(
-    connection: &mut PgConnection,
-    asked: Asked,
-    entries: i64,
-) -> Result<Option<DateTime<Utc>>, StorageError> {
-    let accounts = asked.accounts();
-    let (from, to) = asked.bounds();
-    let end = sqlx::query_scalar!(
-        r#"
-        select min(part.until)
-        from unnest($1::text[]) as own (account)
-        cross join lateral (
-            (select l.created_at as until
-             from ledger_entry l
-             where l.credit = own.account and l.credit not like 'custody:%' and l.credit <> 'treasury'
-               and l.created_at > $2 and l.created_at < $3
-             order by l.created_at, l.id
-             offset $4 limit 1)
-            union all
-            (select l.created_at
-             from ledger_entry l
-             where l.debit = own.account and l.debit not like 'custody:%' and l.debit <> 'treasury'
-               and l.created_at > $2 and l.created_at < $3
-             order by l.created_at, l.id
-             offset $4 limit 1)
-        ) part
-        "#,
-        &accounts[..],
-        from,
-        to,
-        entries
-    )
-    .fetch_one(connection)
-    .await?;
-    Ok(end)
-}
-
-/// The entries of the range. Indices: `ledger_entry_by_credit_time`, `ledger_entry_by_debit_time`,
-/// `payout_order_by_merchant`, `payout_payment_by_order`, `deposit_by_invoice`.
+/// The next entries of the range, `most` unless it ends. Each account gives its next `most`, of
+/// which the first of all are kept. Indices: `ledger_entry_by_credit_time`,
+/// `ledger_entry_by_debit_time`, `payout_order_by_merchant`, `payout_payment_by_order`,
+/// `deposit_by_invoice`.
 ///
 /// `offset 0` looks each row up by itself. A plan for any part cannot know that parts are small: it
 /// would join whole tables for each. A lookup that few entries need stands behind a `case`: a join
@@ -171,9 +150,10 @@ pub async fn part_end(
 pub fn read(
     connection: &mut PgConnection,
     asked: Asked,
+    after: After,
+    most: i64,
 ) -> impl Stream<Item = Result<LedgerRow, StorageError>> {
     let accounts = asked.accounts();
-    let (from, to) = asked.bounds();
     sqlx::query_as!(
         LedgerRow,
         r#"
@@ -182,27 +162,35 @@ pub fn read(
             union all
             select 'payout:' || id from payout_order where merchant_id = $1
         ),
-        entry as (
-            select side.id, side.created_at, side.kind, side.source, side.asset, side.debit, side.credit, side.amount
+        side as (
+            select next.*
             from owner w
             cross join lateral (
                 select l.id, l.created_at, l.kind, l.source, l.asset, l.debit, l.credit, l.amount
                 from ledger_entry l
                 where l.credit = w.account and l.credit not like 'custody:%' and l.credit <> 'treasury'
-                  and l.created_at >= $3 and l.created_at < $4
-                offset 0
-            ) side
+                  and (l.created_at, l.id) > ($3, $4) and l.created_at < $5
+                order by l.created_at, l.id
+                limit $6
+            ) next
             union all
-            select side.id, side.created_at, side.kind, side.source, side.asset, side.debit, side.credit, side.amount
+            select next.*
             from owner w
             cross join lateral (
                 select l.id, l.created_at, l.kind, l.source, l.asset, l.debit, l.credit, l.amount
                 from ledger_entry l
                 where l.debit = w.account and l.debit not like 'custody:%' and l.debit <> 'treasury'
-                  and l.created_at >= $3 and l.created_at < $4
-                offset 0
-            ) side
-            where side.credit not in (select account from owner)
+                  and (l.created_at, l.id) > ($3, $4) and l.created_at < $5
+                order by l.created_at, l.id
+                limit $6
+            ) next
+            where next.credit not in (select account from owner)
+        ),
+        entry as (
+            select id, created_at, kind, source, asset, debit, credit, amount
+            from side
+            order by created_at, id
+            limit $6
         )
         select e.id as "id!", e.created_at as "at!", e.kind as "kind!: _", e.asset as "token_id!", e.debit as "debit!",
                e.credit as "credit!", e.amount::text as "amount!", i.payment_id as "payment_id?",
@@ -247,8 +235,10 @@ pub fn read(
         "#,
         asked.merchant_id,
         &accounts[..],
-        from,
-        to
+        after.at,
+        after.id,
+        asked.range.to,
+        most
     )
     .fetch(connection)
     .map_err(StorageError::from)

@@ -11,6 +11,14 @@ pub mod payouts;
 pub mod replica;
 pub mod slots;
 
+use std::{
+    ops::{Deref, DerefMut},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
 use chrono::{DateTime, Utc};
 use sqlx::PgPool;
 use uuid::Uuid;
@@ -47,14 +55,61 @@ impl Asked {
     }
 }
 
+/// A snapshot that is being read.
+pub struct Snapshot {
+    tx: Tx,
+    _counted: Counted,
+}
+
+/// The number of snapshots that are read over one pool.
+#[derive(Clone, Default)]
+pub(super) struct Snapshots(Arc<AtomicUsize>);
+
+struct Counted(Snapshots);
+
+impl Snapshots {
+    fn count_one(&self) -> Counted {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Counted(self.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Deref for Snapshot {
+    type Target = Tx;
+
+    fn deref(&self) -> &Tx {
+        &self.tx
+    }
+}
+
+impl DerefMut for Snapshot {
+    fn deref_mut(&mut self) -> &mut Tx {
+        &mut self.tx
+    }
+}
+
 impl Db {
     /// Begins a read-only transaction that sees one moment, even if its caller gives up waiting for
     /// it (as [`begin`](Self::begin)).
-    pub async fn begin_snapshot(&self) -> Result<Tx, StorageError> {
+    pub async fn begin_snapshot(&self) -> Result<Snapshot, StorageError> {
         let (pool, behind_pooler) = (self.pool.clone(), self.pooled.is_some());
         let begun = tokio::spawn(async move { snapshot(&pool, behind_pooler).await });
         // The task ends early only with the runtime.
-        begun.await.unwrap_or(Err(sqlx::Error::PoolClosed.into()))
+        let tx = begun.await.unwrap_or(Err(sqlx::Error::PoolClosed.into()))?;
+        Ok(Snapshot { tx, _counted: self.snapshots.count_one() })
+    }
+
+    /// Returns true while more connections of the pool are in use than snapshots are read.
+    pub fn does_more_than_snapshots(&self) -> bool {
+        let open = usize::try_from(self.pool.size()).unwrap_or(usize::MAX);
+        let snapshots = self.snapshots.0.load(Ordering::Relaxed);
+        open.saturating_sub(self.pool.num_idle()) > snapshots
     }
 }
 

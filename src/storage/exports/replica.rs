@@ -27,6 +27,7 @@ impl Db {
             pooled: None,
             direct_proven: Default::default(),
             is_attributed: false,
+            snapshots: Default::default(),
         })
     }
 }

@@ -3,6 +3,7 @@
 mod agreement;
 mod asked;
 mod cells;
+mod give_way;
 mod parts;
 mod plan;
 mod replica;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use support::server::{broker::eventually, stack::with_stack};
 
-/// A part ends after 300 entries of an account, and later if the next ones are of the same moment.
-/// The entries between two accounts of the merchant are in both.
+/// A part has 300 entries, and may end among those of one moment. The entries between two accounts
+/// of the merchant are in both.
 const ENTRIES: &str = "
     insert into ledger_entry (kind, source, asset, debit, credit, amount, created_at)
     select kind, gen_random_uuid(), 'usdtmatic@polygon', debit || case when debit like '%:' then m.id::text else '' end, credit || m.id, n,

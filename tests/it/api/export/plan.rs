@@ -6,7 +6,10 @@ use gateway::{
     accounting::Range,
     storage::{
         Db,
-        exports::{Asked, ledger},
+        exports::{
+            Asked,
+            ledger::{self, After},
+        },
     },
 };
 use sqlx::{Connection, Executor, PgConnection};
@@ -32,9 +35,10 @@ async fn read(db: &Db, merchant_id: Uuid) -> (i64, usize) {
     let at = |text: &str| text.parse::<DateTime<Utc>>().unwrap();
     let range = Range { from: at("2026-01-01T00:00:00Z"), to: at("2026-02-01T00:00:00Z") };
     let mut tx = db.begin_snapshot().await.unwrap();
-    ledger::begin_parts(&mut tx, merchant_id).await.unwrap();
-    let rows: Vec<_> =
-        ledger::read(&mut tx, Asked { merchant_id, range }).try_collect().await.unwrap();
+    let most = ledger::begin_parts(&mut tx, merchant_id).await.unwrap();
+    let begin = After::the_entries_before(range.from);
+    let rows = ledger::read(&mut tx, Asked { merchant_id, range }, begin, most);
+    let rows: Vec<_> = rows.try_collect().await.unwrap();
     let with_transaction = rows.iter().filter(|row| row.tx_hash.is_some()).count();
     (rows.len().try_into().unwrap(), with_transaction)
 }
