@@ -163,7 +163,7 @@ pub fn read(
             select 'payout:' || id from payout_order where merchant_id = $1
         ),
         side as (
-            select next.*
+            select next.id, next.created_at, next.kind, next.source, next.asset, next.debit, next.credit, next.amount
             from owner w
             cross join lateral (
                 select l.id, l.created_at, l.kind, l.source, l.asset, l.debit, l.credit, l.amount
@@ -174,7 +174,7 @@ pub fn read(
                 limit $6
             ) next
             union all
-            select next.*
+            select next.id, next.created_at, next.kind, next.source, next.asset, next.debit, next.credit, next.amount
             from owner w
             cross join lateral (
                 select l.id, l.created_at, l.kind, l.source, l.asset, l.debit, l.credit, l.amount
