@@ -7,14 +7,12 @@
   const id = main.dataset.id;
   const tell = (type, more) => parent.postMessage({ source: "gateway-widget", v: 1, type, paymentId: id, ...more }, origin);
   const height = () => tell("height", { height: Math.ceil(document.body.getBoundingClientRect().height) });
-  const ask = async () => {
-    const answer = await fetch(main.dataset.status, { cache: "no-store" });
-    if (answer.ok) say(await answer.json());
-  };
   const say = (s) => tell("status", {
     status: s.status, amountDue: s.amount_due, amountReceived: s.amount_received,
     payCurrency: s.pay_currency, redirectUrl: s.redirect_url,
   });
+  // The page asks for all: of two who ask, an older answer could come after a newer one.
+  const ask = () => document.dispatchEvent(new CustomEvent("gateway:ask"));
   document.addEventListener("gateway:status", (event) => say(event.detail));
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") tell("close"); });
   addEventListener("message", (event) => {

@@ -159,7 +159,7 @@
   const askAnew = () => {
     mark = "";
     stopHolding("again");
-    if (!ended()) poll();
+    poll();
   };
 
   // The next question follows a change at once, and an answer that was held. A server that holds
@@ -287,6 +287,7 @@
   // The time of a hidden tab is not a buyer's time to look, and its clock ticks seldom.
   document.addEventListener("visibilitychange", () => { looked = performance.now(); });
   leave();
+  document.addEventListener("gateway:ask", askAnew);
   if (ended()) return poll();
   // The first answer tells the mark of what the page shows, the next question waits for another.
   schedule(canHold && !document.hidden ? 0 : POLL);

@@ -1,10 +1,13 @@
 //! The widget in a shop's own page: the demonstration shop of `examples/shop`, as `make run` starts
 //! it.
 
-use serde_json::{Value, json};
-use support::{client::browser::Tab, shop::roastery::Roastery};
+use std::time::Duration;
 
-use super::{inspect, with_browser};
+use gateway::invoice::Status;
+use serde_json::{Value, json};
+use support::{client::browser::Tab, server::broker::eventually, shop::roastery::Roastery};
+
+use super::{Shop, inspect, with_browser};
 
 /// Buys two cups of coffee; returns the payment's id.
 async fn buy(tab: &Tab, roastery: &Roastery) -> String {
@@ -19,6 +22,18 @@ async fn log(tab: &Tab) -> Vec<String> {
     let lines =
         tab.eval("[...document.querySelectorAll('#log li')].map((line) => line.textContent)");
     serde_json::from_value(lines.await).unwrap()
+}
+
+/// Chooses the currency in the frame.
+async fn choose(shop: &Shop, tab: &Tab, roastery: &Roastery, id: &str) {
+    let choose = "document.querySelector(\"input[value='usdtmatic@polygon']\").click(); \
+                  document.querySelector('.go button').click()";
+    tab.eval_in(&roastery.checkout, choose).await;
+    eventually("the currency is chosen", async || {
+        let status = shop.stack.gateway.buyer_status(id).await.unwrap().unwrap();
+        (!status.status.is_terminal() && status.asset.is_some()).then_some(())
+    })
+    .await;
 }
 
 async fn hears(tab: &Tab, callback: &str) {
@@ -37,20 +52,12 @@ async fn the_widget_tells_the_shop_of_each_change_once_and_the_shop_ships_on_the
         // Messages from any window but the checkout's frame are ignored.
         let forged = json!({ "source": "gateway-widget", "v": 1, "type": "status", "paymentId": id, "status": "paid" });
         tab.eval(&format!("postMessage({forged}, '*'); true")).await;
-        let choose = "document.querySelector(\"input[value='usdtmatic@polygon']\").click(); \
-                      document.querySelector('.go button').click()";
-        tab.eval_in(&roastery.checkout, choose).await;
-        support::server::broker::eventually("the currency is chosen", async || {
-            let status = shop.stack.gateway.buyer_status(&id).await.unwrap().unwrap();
-            (!status.status.is_terminal() && status.asset.is_some()).then_some(())
-        })
-        .await;
+        choose(&shop, &tab, &roastery, &id).await;
         shop.pay(&id, "4").await;
         hears(&tab, "onPartial: partial, 4 of 9.5 received").await;
         inspect(&tab, "widget").await;
         shop.pay(&id, "1").await;
-        tab.eval_in(&roastery.checkout, "new Promise((done) => { const look = () => \
-             document.querySelector('#amount')?.textContent === '4.5' ? done(1) : setTimeout(look, 50); look(); })")
+        frame_holds(&tab, &roastery, "document.querySelector('#amount')?.textContent === '4.5'")
             .await;
         shop.pay(&id, "4.5").await;
         hears(&tab, "onSuccess").await;
@@ -59,6 +66,61 @@ async fn the_widget_tells_the_shop_of_each_change_once_and_the_shop_ships_on_the
             ["onLoad", "onPartial: partial, 4 of 9.5 received", "onSuccess: paid, 9.5 of 9.5 received"];
         assert_eq!(log(&tab).await, expected);
         assert_eq!(tab.complaints().await, Vec::<String>::new());
+    })
+    .await;
+}
+
+/// From the next message on, keeps an answer in the frame from its reader until it is let go.
+const KEEP_ANSWER: &str = "(() => {
+    const real = globalThis.fetch;
+    const kept = new Promise((let_go) => { globalThis.letGo = let_go; });
+    const keep = async (...request) => {
+        globalThis.fetch = real;
+        const answer = await real(...request);
+        globalThis.isKept = true;
+        await kept;
+        return answer;
+    };
+    addEventListener('message', () => { globalThis.fetch = keep; }, { once: true });
+})()";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_comes_late_does_not_tell_the_shop_what_was_before() {
+    with_browser(|shop, browser| async move {
+        let roastery = Roastery::start(&shop.stack).await;
+        let tab = browser.phone().await;
+        let id = buy(&tab, &roastery).await;
+        choose(&shop, &tab, &roastery, &id).await;
+        frame_shows(&tab, &roastery, "#amount").await;
+        tab.eval_in(&roastery.checkout, KEEP_ANSWER).await;
+        let ask = "const frame = document.querySelector('iframe').contentWindow;
+            for (const type of ['keep', 'ask']) frame.postMessage({ source: 'gateway-widget', type }, '*');
+            true";
+        tab.eval(ask).await;
+        frame_holds(&tab, &roastery, "globalThis.isKept === true").await;
+        shop.pay(&id, "4").await;
+        eventually("the payment counts", async || {
+            let status = shop.stack.gateway.buyer_status(&id).await.unwrap().unwrap();
+            (status.status == Status::Partial).then_some(())
+        })
+        .await;
+        // What else asks has time to tell of it.
+        let seen = tokio::time::timeout(Duration::from_secs(3), hears(&tab, "onPartial")).await;
+        tab.eval_in(&roastery.checkout, "letGo()").await;
+        if seen.is_err() {
+            hears(&tab, "onPartial").await;
+        }
+        shop.pay(&id, "1").await;
+        frame_holds(&tab, &roastery, "document.querySelector('#amount')?.textContent === '4.5'")
+            .await;
+        shop.pay(&id, "4.5").await;
+        hears(&tab, "onSuccess").await;
+        let expected = [
+            "onLoad",
+            "onPartial: partial, 4 of 9.5 received",
+            "onSuccess: paid, 9.5 of 9.5 received",
+        ];
+        assert_eq!(log(&tab).await, expected);
     })
     .await;
 }
@@ -94,9 +156,12 @@ async fn the_widget_tells_the_shop_of_cancellation_and_expiry() {
 
 /// The frame of the checkout shows `selector`.
 async fn frame_shows(tab: &Tab, roastery: &Roastery, selector: &str) {
-    let expression = format!("document.querySelector({selector:?}) !== null");
-    support::server::broker::eventually("the frame shows its page", async || {
-        (tab.eval_in(&roastery.checkout, &expression).await == json!(true)).then_some(())
+    frame_holds(tab, roastery, &format!("document.querySelector({selector:?}) !== null")).await;
+}
+
+async fn frame_holds(tab: &Tab, roastery: &Roastery, expression: &str) {
+    eventually(expression, async || {
+        (tab.eval_in(&roastery.checkout, expression).await == json!(true)).then_some(())
     })
     .await;
 }
@@ -122,14 +187,7 @@ async fn the_widget_begins_with_a_link_and_tells_of_the_payment_that_its_visitor
         tab.shows("document.title.startsWith('pzi_')").await;
         let id = tab.eval("document.title").await.as_str().unwrap().to_owned();
         frame_shows(&tab, &roastery, "input[value='usdtmatic@polygon']").await;
-        let choose = "document.querySelector(\"input[value='usdtmatic@polygon']\").click(); \
-                      document.querySelector('.go button').click()";
-        tab.eval_in(&roastery.checkout, choose).await;
-        support::server::broker::eventually("the currency is chosen", async || {
-            let status = shop.stack.gateway.buyer_status(&id).await.unwrap().unwrap();
-            status.asset.is_some().then_some(())
-        })
-        .await;
+        choose(&shop, &tab, &roastery, &id).await;
         shop.pay(&id, "9.5").await;
         tab.shows(&format!("document.title === 'paid {id}'")).await;
         assert_eq!(tab.complaints().await, Vec::<String>::new());

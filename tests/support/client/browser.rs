@@ -29,6 +29,8 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(120);
 /// Two cores may build and serve at the same time.
 const WAIT_LIMIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(40);
+/// Chromium's answer to an expression for a page that is no longer there.
+const NO_PAGE: &str = "Cannot find context";
 /// The protocol's pipe is on descriptors 3 and 4; ours are standard input and output.
 const LAUNCH: &str = r#"exec "$@" 3<&0 4>&1 </dev/null >/dev/null 2>/dev/null"#;
 const FLAGS: [&str; 14] = [
@@ -245,18 +247,29 @@ impl Tab {
         self.try_eval(expression).await.unwrap_or_else(|error| panic!("{expression}: {error}"))
     }
 
-    /// The same inside the frame that comes from `origin`.
+    /// The same inside the frame that comes from `origin`. A frame that is going to another page
+    /// may have lost its old one when the expression arrives, which is then tried in the new one.
     pub async fn eval_in(&self, origin: &str, expression: &str) -> Value {
-        let frames = self.events("Runtime.executionContextCreated");
-        let frame = frames.iter().rfind(|event| event["context"]["origin"] == origin);
-        let context =
-            frame.unwrap_or_else(|| panic!("no frame of {origin}"))["context"]["id"].clone();
-        let params = json!({
-            "expression": expression, "contextId": context, "awaitPromise": true, "returnByValue": true,
-        });
-        let result = self.call("Runtime.evaluate", params).await;
-        assert!(result.get("exceptionDetails").is_none(), "{expression}: {result}");
-        result["result"]["value"].clone()
+        let started = Instant::now();
+        loop {
+            let frames = self.events("Runtime.executionContextCreated");
+            let frame = frames.iter().rfind(|event| event["context"]["origin"] == origin);
+            let context =
+                frame.unwrap_or_else(|| panic!("no frame of {origin}"))["context"]["id"].clone();
+            let params = json!({
+                "expression": expression, "contextId": context, "awaitPromise": true, "returnByValue": true,
+            });
+            match self.wire.try_call(&self.session, "Runtime.evaluate", params).await {
+                Ok(result) => {
+                    assert!(result.get("exceptionDetails").is_none(), "{expression}: {result}");
+                    return result["result"]["value"].clone();
+                }
+                Err(error) if error.contains(NO_PAGE) && started.elapsed() < WAIT_LIMIT => {
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Err(error) => panic!("{expression}: {error}"),
+            }
+        }
     }
 
     async fn try_eval(&self, expression: &str) -> Result<Value, String> {
