@@ -306,19 +306,35 @@ pub async fn set_payout_limits(
     Ok(done.rows_affected() == 1)
 }
 
-/// Notes one slow answer. Three within five minutes put the merchant into the slow lane for ten.
-pub async fn note_slow_answer(connection: &mut PgConnection, id: Uuid) -> Result<(), StorageError> {
+/// Notes slow answers, each with its merchant. Three within five minutes put a merchant into the
+/// slow lane for ten.
+///
+/// Locks in the order of the ids: another process may note answers of the same merchants.
+pub async fn note_slow_answers(
+    connection: &mut PgConnection,
+    merchants: &[Uuid],
+) -> Result<(), StorageError> {
     sqlx::query!(
         r#"
-        update merchant
-        set slow_results = case when slow_results_since > now() - interval '5 minutes' then slow_results + 1 else 1 end,
-            slow_results_since = case when slow_results_since > now() - interval '5 minutes' then slow_results_since
-                                      else now() end,
-            slow_until = case when slow_results_since > now() - interval '5 minutes' and slow_results >= 2
+        with answered as (
+            select id, count(*)::int as answers from unnest($1::uuid[]) as t (id) group by id
+        ),
+        noted as (
+            select m.id, answers, m.slow_results_since > now() - interval '5 minutes' as goes_on
+            from merchant m
+            join answered a on a.id = m.id
+            order by m.id
+            for no key update of m
+        )
+        update merchant m
+        set slow_results = case when goes_on then slow_results else 0 end + answers,
+            slow_results_since = case when goes_on then slow_results_since else now() end,
+            slow_until = case when case when goes_on then slow_results else 0 end + answers >= 3
                               then now() + interval '10 minutes' else slow_until end
-        where id = $1
+        from noted n
+        where m.id = n.id
         "#,
-        id
+        merchants
     )
     .execute(connection)
     .await?;

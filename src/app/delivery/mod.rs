@@ -148,6 +148,10 @@ pub trait AttemptRows: Sync {
 
     /// Lets a delivery wait for others of its merchant, with no message.
     fn defer(&self, deferred: Deferred) -> impl Future<Output = Result<(), StorageError>> + Send;
+
+    /// Counts a slow answer against the merchant.
+    fn note_slow(&self, merchant_id: Uuid)
+    -> impl Future<Output = Result<(), StorageError>> + Send;
 }
 
 impl AttemptRows for Gateway {
@@ -161,6 +165,10 @@ impl AttemptRows for Gateway {
 
     async fn defer(&self, deferred: Deferred) -> Result<(), StorageError> {
         self.defer_deliveries(&[deferred]).await
+    }
+
+    async fn note_slow(&self, merchant_id: Uuid) -> Result<(), StorageError> {
+        self.note_slow_answers(&[merchant_id]).await
     }
 }
 
@@ -185,6 +193,12 @@ impl Gateway {
     pub async fn defer_deliveries(&self, deferred: &[Deferred]) -> Result<(), StorageError> {
         let mut connection = self.db.connection().await?;
         deferred_deliveries::defer(&mut connection, deferred).await
+    }
+
+    /// Counts slow answers against their merchants, in one statement.
+    pub async fn note_slow_answers(&self, merchants: &[Uuid]) -> Result<(), StorageError> {
+        let mut connection = self.db.connection().await?;
+        merchants::note_slow_answers(&mut connection, merchants).await
     }
 
     /// Handles one message from `lane`.
@@ -436,8 +450,7 @@ impl Gateway {
         let recorded = rows.record(record.clone()).await?;
         fail_point("ipn.recorded");
         if took >= SLOW_ANSWER && !is_strangers(due) {
-            let mut connection = self.db.connection().await?;
-            merchants::note_slow_answer(&mut connection, due.merchant_id).await?;
+            rows.note_slow(due.merchant_id).await?;
         }
         if !recorded {
             return Ok(stale(channel));

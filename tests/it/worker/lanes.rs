@@ -73,7 +73,7 @@ async fn three_slow_answers_move_a_merchant_to_the_slow_lane_without_using_an_at
         let merchant = shop.merchant.new.id;
         let mut connection = gateway.db.connection().await.unwrap();
         for n in 1..=3 {
-            merchants::note_slow_answer(&mut connection, merchant).await.unwrap();
+            merchants::note_slow_answers(&mut connection, &[merchant]).await.unwrap();
             let slow = gateway.merchant(merchant).await.unwrap().slow_until.is_some();
             assert_eq!(slow, n == 3);
         }
@@ -90,6 +90,30 @@ async fn three_slow_answers_move_a_merchant_to_the_slow_lane_without_using_an_at
             gateway.deliver(&IPN, &**gateway, &message, Lane::Slow, &in_flight).await.unwrap();
         assert_eq!(delivered, Handled::Attempted(Outcome::Delivered));
         assert_eq!(shop.receiver.received().len(), 1);
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_answers_that_are_noted_together_count_as_they_do_one_by_one() {
+    with_shop(|shop| async move {
+        let gateway = &shop.stack.gateway;
+        let other = Shop::open(&shop.stack, Settings::default()).await.merchant.new.id;
+        let merchant = shop.merchant.new.id;
+        let are_slow = async || {
+            let [one, two] = [merchant, other].map(|id| gateway.merchant(id));
+            (one.await.unwrap().slow_until.is_some(), two.await.unwrap().slow_until.is_some())
+        };
+        gateway.note_slow_answers(&[merchant, other, merchant]).await.unwrap();
+        assert_eq!(are_slow().await, (false, false));
+        gateway.note_slow_answers(&[other, merchant]).await.unwrap();
+        assert_eq!(are_slow().await, (true, false));
+        let long_ago = "update merchant set slow_results_since = now() - interval '6 minutes'";
+        shop.run(long_ago).await;
+        gateway.note_slow_answers(&[other, other]).await.unwrap();
+        assert_eq!(are_slow().await, (true, false), "what was long ago counts no more");
+        gateway.note_slow_answers(&[other]).await.unwrap();
+        assert_eq!(are_slow().await, (true, true));
     })
     .await;
 }

@@ -38,11 +38,14 @@ struct SharedRows {
     loads: Batcher<Uuid, DueDelivery>,
     records: Batcher<Arc<AttemptRecord>, bool>,
     deferred: Batcher<Deferred, ()>,
+    /// Merchants whose endpoint answered slowly: of a thousand that hang, many end together.
+    slow: Batcher<Uuid, ()>,
 }
 
 impl SharedRows {
     fn new(gateway: &Arc<Gateway>) -> Self {
         let (loading, recording, deferring) = (gateway.clone(), gateway.clone(), gateway.clone());
+        let noting = gateway.clone();
         let loads = Batcher::start(BATCH_MAX, move |ids: Vec<Uuid>| {
             let gateway = loading.clone();
             async move { load(&gateway, &ids).await }
@@ -58,7 +61,14 @@ impl SharedRows {
                 Ok::<_, StorageError>(vec![Some(()); deferred.len()])
             }
         });
-        Self { gateway: gateway.clone(), loads, records, deferred }
+        let slow = Batcher::start(BATCH_MAX, move |merchants: Vec<Uuid>| {
+            let gateway = noting.clone();
+            async move {
+                gateway.note_slow_answers(&merchants).await?;
+                Ok::<_, StorageError>(vec![Some(()); merchants.len()])
+            }
+        });
+        Self { gateway: gateway.clone(), loads, records, deferred, slow }
     }
 }
 
@@ -81,6 +91,13 @@ impl AttemptRows for SharedRows {
         match self.deferred.outcome(deferred).await {
             Some(()) => Ok(()),
             None => self.gateway.defer(deferred).await,
+        }
+    }
+
+    async fn note_slow(&self, merchant_id: Uuid) -> Result<(), StorageError> {
+        match self.slow.outcome(merchant_id).await {
+            Some(()) => Ok(()),
+            None => self.gateway.note_slow(merchant_id).await,
         }
     }
 }
