@@ -3,14 +3,16 @@
 
 use std::{
     collections::HashMap,
-    net::SocketAddr,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use gateway::{broker::route::Route, storage::events};
 use support::{
-    server::processes::Signal,
+    server::processes::{Signal, within},
     shop::announced::{any_invoice, new_event},
 };
 use tokio::{
@@ -36,13 +38,14 @@ const BURSTS: [(&str, Duration); 3] = [
     ("burst: 2,000 IPNs of one merchant, answers after 20 ms", Duration::from_millis(20)),
     ("burst: 2,000 IPNs of one merchant, answers after 200 ms", Duration::from_millis(200)),
 ];
-const HANG: &str = "burst: p99 of healthy receivers, 1,000 hang beside them";
-const LATER: &str = "burst: the same, from three seconds after the commit of their events";
-const ANSWERED: &str = "burst: p99 of healthy receivers, 1,000 others answer at once";
+const HANG: &str = "burst: p99 of healthy receivers while 1,000 others hang";
+const BEGIN: &str = "burst: p99 of healthy receivers, 1,000 begin to hang at one time";
+const ANSWERED: &str = "burst: p99 of healthy receivers, 1,000 others answer at one time";
 const OTHERS: usize = 1_000;
-/// Leaves out most of the time in which the events of the others reach the worker. Attempts that
-/// hang end after ten seconds, later than all of the measured time.
-const ARRIVAL: Duration = Duration::from_secs(3);
+/// Attempts that hang end after ten seconds: of a thousand that begin in six, all hang when the
+/// last one has begun, and the first ones end while the healthy receivers' events are measured.
+const ONE_BY_ONE: Duration = Duration::from_secs(6);
+const TOGETHER: usize = 10;
 const HEALTHY: usize = 10;
 const HEALTHY_EVENTS: usize = 300;
 const EVERY: Duration = Duration::from_millis(25);
@@ -56,7 +59,7 @@ pub async fn run(report: &mut Report) {
             burst(report, name, pause).await;
         }
     }
-    if [HANG, LATER, ANSWERED].iter().any(|name| report.wants(name)) {
+    if [HANG, BEGIN, ANSWERED].iter().any(|name| report.wants(name)) {
         hang(report).await;
     }
 }
@@ -104,43 +107,60 @@ async fn bare(pause: Duration) -> f64 {
 
 async fn hang(report: &mut Report) {
     require_files(FILES);
-    let (mut hang, mut later, mut answered) = <(Rounds, Rounds, Rounds)>::default();
+    let (mut hang, mut begin, mut answered) = <(Rounds, Rounds, Rounds)>::default();
     let count = report.rounds;
     with_world(&[], |world| async move {
         let healthy = Endpoint::answering_after(Duration::ZERO).await;
         let answering = Endpoint::answering_after(Duration::ZERO).await;
-        let (silent, _listening) = silent().await;
+        let silent = Silent::listening().await;
         let good = merchants(&world, HEALTHY, |at| healthy.url(at)).await;
         // The gateway limits its attempts to each host, so these are at hosts of their own.
         let elsewhere = |at: usize| answering.url(HEALTHY + at % (HOSTS - HEALTHY));
         let others = merchants(&world, OTHERS, elsewhere).await;
-        let host =
-            |at: usize| format!("http://127.2.{}.{}:{}/ipn", at / 250, at % 250 + 1, silent.port());
-        let bad = merchants(&world, OTHERS, host).await;
+        let bad = merchants(&world, OTHERS, |at| silent.url(at)).await;
         let _relay = world.relay();
+        let receivers = (&healthy, &good[..]);
         for _ in 0..count {
-            let worker = world.installation.launch("gateway-worker", &["ipn-delivery"], &[]);
-            worker.listening().await;
-            // Warms up.
-            latencies(&world, &healthy, &good).await;
-            let calm = p99(latencies(&world, &healthy, &good).await);
-            tell(&world, &others).await;
-            answered.add(p99(latencies(&world, &healthy, &good).await), calm);
-            tell(&world, &bad).await;
-            let beside = latencies(&world, &healthy, &good).await;
-            later.add(p99(beside.iter().copied().filter(|(at, _)| *at > ARRIVAL)), calm);
-            hang.add(p99(beside), calm);
-            worker.process.signal(Signal::Kill);
-            worker.process.ended(LIMIT).await;
-            world.run("truncate delivery, outbox cascade").await;
-            world.run("update merchant set slow_until = null").await;
+            let meanwhile = async || {
+                let pause = ONE_BY_ONE * TOGETHER as u32 / OTHERS as u32;
+                for some in bad.chunks(TOGETHER) {
+                    tell(&world, some).await;
+                    tokio::time::sleep(pause).await;
+                }
+                within(LIMIT, "all of them hang", async || silent.holds(OTHERS)).await;
+            };
+            beside(&world, receivers, meanwhile, &mut hang).await;
+            beside(&world, receivers, async || drop(tell(&world, &bad).await), &mut begin).await;
+            let meanwhile = async || drop(tell(&world, &others).await);
+            beside(&world, receivers, meanwhile, &mut answered).await;
         }
         let limit = "the same while none hangs";
         report.ratio(HANG, "ms", limit, Goal::AtMost(2.0), hang);
-        report.ratio(LATER, "ms", limit, Goal::AtMost(2.0), later);
+        report.ratio(BEGIN, "ms", limit, Goal::AtMost(2.0), begin);
         report.beside(ANSWERED, "ms", "the same without their events", answered);
     })
     .await;
+}
+
+/// Adds the p99 of healthy receivers after `before`, and without it, with a worker that has done
+/// nothing else.
+async fn beside(
+    world: &Arc<World>,
+    (healthy, good): (&Endpoint, &[Merchant]),
+    before: impl AsyncFnOnce(),
+    rounds: &mut Rounds,
+) {
+    let worker = world.installation.launch("gateway-worker", &["ipn-delivery"], &[]);
+    worker.listening().await;
+    // Warms up.
+    latencies(world, healthy, good).await;
+    let calm = latencies(world, healthy, good).await;
+    before().await;
+    rounds.add(p99(latencies(world, healthy, good).await), p99(calm));
+    worker.process.signal(Signal::Kill);
+    worker.process.ended(LIMIT).await;
+    world.run("truncate delivery, outbox cascade").await;
+    world.run("update merchant set slow_until = null").await;
 }
 
 struct Merchant {
@@ -160,18 +180,39 @@ async fn merchants(world: &World, count: usize, url: impl Fn(usize) -> String) -
 }
 
 /// Takes connections on all addresses of this machine and says nothing, until it is dropped.
-async fn silent() -> (SocketAddr, JoinSet<()>) {
-    let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let mut listening = JoinSet::new();
-    listening.spawn(async move {
-        let mut held = JoinSet::new();
-        while let Ok((mut stream, _)) = listener.accept().await {
-            held.spawn(async move { copy(&mut stream, &mut sink()).await.is_ok() });
-            while held.try_join_next().is_some() {}
-        }
-    });
-    (address, listening)
+struct Silent {
+    port: u16,
+    connections: Arc<AtomicUsize>,
+    _listening: JoinSet<()>,
+}
+
+impl Silent {
+    async fn listening() -> Self {
+        let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let connections = Arc::new(AtomicUsize::new(0));
+        let (count, mut listening) = (connections.clone(), JoinSet::new());
+        listening.spawn(async move {
+            let mut held = JoinSet::new();
+            while let Ok((mut stream, _)) = listener.accept().await {
+                held.spawn(async move { copy(&mut stream, &mut sink()).await.is_ok() });
+                while held.try_join_next().is_some() {}
+                count.store(held.len(), Ordering::Relaxed);
+            }
+        });
+        Self { port, connections, _listening: listening }
+    }
+
+    /// Fails unless `count` connections were open when the latest one was opened.
+    fn holds(&self, count: usize) -> Result<(), String> {
+        let open = self.connections.load(Ordering::Relaxed);
+        if open >= count { Ok(()) } else { Err(format!("{open} do")) }
+    }
+
+    /// Each merchant's receiver is a host of its own.
+    fn url(&self, at: usize) -> String {
+        format!("http://127.2.{}.{}:{}/ipn", at / 250, at % 250 + 1, self.port)
+    }
 }
 
 /// Commits one event for each; returns their ids.
@@ -185,15 +226,10 @@ async fn tell(world: &World, merchants: &[Merchant]) -> Vec<String> {
     new.into_iter().map(|new| new.event_id).collect()
 }
 
-/// Events of the healthy receivers: when each was committed, and the milliseconds from then to its
-/// arrival.
-async fn latencies(
-    world: &Arc<World>,
-    healthy: &Endpoint,
-    good: &[Merchant],
-) -> Vec<(Duration, f64)> {
+/// The milliseconds from the commit of each event of the healthy receivers to its arrival.
+async fn latencies(world: &Arc<World>, healthy: &Endpoint, good: &[Merchant]) -> Vec<f64> {
     healthy.forget();
-    let (started, mut committed) = (Instant::now(), HashMap::new());
+    let mut committed = HashMap::new();
     for number in 0..HEALTHY_EVENTS {
         let at = number % good.len();
         for id in tell(world, &good[at..=at]).await {
@@ -203,14 +239,12 @@ async fn latencies(
     }
     healthy.until(HEALTHY_EVENTS, LIMIT).await;
     let took = |(id, arrived): (String, Instant)| {
-        let committed = committed[&id];
         // It may have arrived before this process knew that its commit had ended.
-        let took = arrived.saturating_duration_since(committed);
-        (committed - started, took.as_secs_f64() * 1000.0)
+        arrived.saturating_duration_since(committed[&id]).as_secs_f64() * 1000.0
     };
     healthy.arrivals().into_iter().map(took).collect()
 }
 
-fn p99(latencies: impl IntoIterator<Item = (Duration, f64)>) -> f64 {
-    percentile(&mut latencies.into_iter().map(|(_, took)| took).collect::<Vec<_>>(), 0.99)
+fn p99(mut latencies: Vec<f64>) -> f64 {
+    percentile(&mut latencies, 0.99)
 }
