@@ -320,17 +320,17 @@ pub async fn note_slow_answers(
             select id, count(*)::int as answers from unnest($1::uuid[]) as t (id) group by id
         ),
         noted as (
-            select m.id, answers, m.slow_results_since > now() - interval '5 minutes' as goes_on
+            select id, goes_on, case when goes_on then slow_results else 0 end + answers as results
             from merchant m
-            join answered a on a.id = m.id
-            order by m.id
+            join answered using (id)
+            cross join lateral (select m.slow_results_since > now() - interval '5 minutes' as goes_on) s
+            order by id
             for no key update of m
         )
         update merchant m
-        set slow_results = case when goes_on then slow_results else 0 end + answers,
+        set slow_results = results,
             slow_results_since = case when goes_on then slow_results_since else now() end,
-            slow_until = case when case when goes_on then slow_results else 0 end + answers >= 3
-                              then now() + interval '10 minutes' else slow_until end
+            slow_until = case when results >= 3 then now() + interval '10 minutes' else slow_until end
         from noted n
         where m.id = n.id
         "#,

@@ -27,6 +27,7 @@ use support::{
 const HANGING: usize = 30;
 const FAST_PER_MERCHANT: usize = 10;
 const SLOW_PER_MERCHANT: usize = 3;
+const AT_ONCE: usize = 50;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hanging_endpoint_delays_no_other_merchant() {
@@ -112,8 +113,18 @@ async fn slow_answers_that_are_noted_together_count_as_they_do_one_by_one() {
         shop.run(long_ago).await;
         gateway.note_slow_answers(&[other, other]).await.unwrap();
         assert_eq!(are_slow().await, (true, false), "what was long ago counts no more");
-        gateway.note_slow_answers(&[other]).await.unwrap();
+        gateway.note_slow_answers(&[merchant, other]).await.unwrap();
         assert_eq!(are_slow().await, (true, true));
+        // Of many processes at the same time, in either order, within the five minutes of both.
+        let sum = "select sum(slow_results)::bigint from merchant";
+        let noted = shop.number(sum).await;
+        let notes = (0..AT_ONCE).map(|n| {
+            let mut answered = [merchant, other];
+            answered.rotate_left(n % 2);
+            async move { gateway.note_slow_answers(&answered).await }
+        });
+        futures_util::future::try_join_all(notes).await.unwrap();
+        assert_eq!(shop.number(sum).await - noted, i64::try_from(2 * AT_ONCE).unwrap());
     })
     .await;
 }

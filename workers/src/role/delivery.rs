@@ -44,32 +44,28 @@ struct SharedRows {
 
 impl SharedRows {
     fn new(gateway: &Arc<Gateway>) -> Self {
-        let (loading, recording, deferring) = (gateway.clone(), gateway.clone(), gateway.clone());
-        let noting = gateway.clone();
-        let loads = Batcher::start(BATCH_MAX, move |ids: Vec<Uuid>| {
-            let gateway = loading.clone();
-            async move { load(&gateway, &ids).await }
-        });
-        let records = Batcher::start(BATCH_MAX, move |records: Vec<Arc<AttemptRecord>>| {
-            let gateway = recording.clone();
-            async move { record(&gateway, &records).await }
-        });
-        let deferred = Batcher::start(BATCH_MAX, move |deferred: Vec<Deferred>| {
-            let gateway = deferring.clone();
-            async move {
-                gateway.defer_deliveries(&deferred).await?;
-                Ok::<_, StorageError>(vec![Some(()); deferred.len()])
-            }
-        });
-        let slow = Batcher::start(BATCH_MAX, move |merchants: Vec<Uuid>| {
-            let gateway = noting.clone();
-            async move {
-                gateway.note_slow_answers(&merchants).await?;
-                Ok::<_, StorageError>(vec![Some(()); merchants.len()])
-            }
-        });
-        Self { gateway: gateway.clone(), loads, records, deferred, slow }
+        Self {
+            gateway: gateway.clone(),
+            loads: shared(gateway, load),
+            records: shared(gateway, record),
+            deferred: shared(gateway, defer),
+            slow: shared(gateway, note_slow),
+        }
     }
+}
+
+/// Lets the callers of `work` share it.
+fn shared<P, O, F>(
+    gateway: &Arc<Gateway>,
+    work: impl Fn(Arc<Gateway>, Vec<P>) -> F + Send + 'static,
+) -> Batcher<P, O>
+where
+    P: Clone + Send + 'static,
+    O: Send + 'static,
+    F: Future<Output = Result<Vec<Option<O>>, StorageError>> + Send,
+{
+    let gateway = gateway.clone();
+    Batcher::start(BATCH_MAX, move |pieces| work(gateway.clone(), pieces))
 }
 
 impl AttemptRows for SharedRows {
@@ -102,15 +98,18 @@ impl AttemptRows for SharedRows {
     }
 }
 
-async fn load(gateway: &Gateway, ids: &[Uuid]) -> Result<Vec<Option<DueDelivery>>, StorageError> {
-    let due = gateway.load_deliveries(ids).await?;
+async fn load(
+    gateway: Arc<Gateway>,
+    ids: Vec<Uuid>,
+) -> Result<Vec<Option<DueDelivery>>, StorageError> {
+    let due = gateway.load_deliveries(&ids).await?;
     let due: HashMap<_, _> = due.into_iter().map(|due| (due.id, due)).collect();
     Ok(ids.iter().map(|id| due.get(id).cloned()).collect())
 }
 
 async fn record(
-    gateway: &Gateway,
-    records: &[Arc<AttemptRecord>],
+    gateway: Arc<Gateway>,
+    records: Vec<Arc<AttemptRecord>>,
 ) -> Result<Vec<Option<bool>>, StorageError> {
     // Two copies of one message may meet here; the second is left to its caller, which finds the
     // row changed.
@@ -123,6 +122,22 @@ async fn record(
         first.then(|| recorded.contains(&record.delivery_id))
     };
     Ok(records.iter().zip(&first).map(outcome).collect())
+}
+
+async fn defer(
+    gateway: Arc<Gateway>,
+    deferred: Vec<Deferred>,
+) -> Result<Vec<Option<()>>, StorageError> {
+    gateway.defer_deliveries(&deferred).await?;
+    Ok(vec![Some(()); deferred.len()])
+}
+
+async fn note_slow(
+    gateway: Arc<Gateway>,
+    merchants: Vec<Uuid>,
+) -> Result<Vec<Option<()>>, StorageError> {
+    gateway.note_slow_answers(&merchants).await?;
+    Ok(vec![Some(()); merchants.len()])
 }
 
 struct Delivery {
