@@ -104,12 +104,10 @@ async fn an_answer_that_comes_late_does_not_tell_the_shop_what_was_before() {
             (status.status == Status::Partial).then_some(())
         })
         .await;
-        // What else asks has time to tell of it.
-        let seen = tokio::time::timeout(Duration::from_secs(3), hears(&tab, "onPartial")).await;
+        // What else asks, if anything does, has time to tell of it.
+        let _ = tokio::time::timeout(Duration::from_secs(3), hears(&tab, "onPartial")).await;
         tab.eval_in(&roastery.checkout, "letGo()").await;
-        if seen.is_err() {
-            hears(&tab, "onPartial").await;
-        }
+        hears(&tab, "onPartial").await;
         shop.pay(&id, "1").await;
         frame_holds(&tab, &roastery, "document.querySelector('#amount')?.textContent === '4.5'")
             .await;
